@@ -1,0 +1,63 @@
+/** A checked config file, as the rest of the program sees it. Types only. */
+import type { IpAddress } from "./exchange.ts";
+import type { Limits } from "./limits.ts";
+import type { PolicySource } from "./policy.ts";
+
+export interface Config {
+  /** Absolute path of the file it came from. */
+  readonly file: string;
+  readonly listen: {
+    readonly proxy: Endpoint | undefined;
+    readonly admin: AdminEndpoint | undefined;
+  };
+  /** Absolute. */
+  readonly caDir: string;
+  readonly workers: number | "auto";
+  readonly policy: PolicySource;
+  /** Every value that may hold a secret, by the key that an injection or a sandbox's token names it with. */
+  readonly templates: ReadonlyMap<string, Template>;
+  readonly upstream: {
+    /** Absolute; PEM roots added to the system's. */
+    readonly caFile: string | undefined;
+    /** `address` or `address:port`, canonical; empty: the system's resolvers. */
+    readonly dnsServers: readonly string[];
+    readonly dnsHosts: ReadonlyMap<string, readonly IpAddress[]>;
+  };
+  /** Absolute path, or `-` for stdout. */
+  readonly recordsFile: string;
+  readonly limits: Limits;
+}
+
+export interface Endpoint {
+  /** A literal address; `::` listens on v4 and v6. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A value such as `Bearer ${env:TOKEN}`, taken apart; a file path is absolute. Literals may be secret too: print none of it. */
+export type Template = readonly TemplatePart[];
+
+export type TemplatePart =
+  | { readonly kind: "literal"; readonly text: string }
+  | { readonly kind: "env"; readonly name: string }
+  | { readonly kind: "file"; readonly path: string };
+
+/** One thing that is wrong with a config file. */
+export interface Problem {
+  readonly severity: "error" | "warning";
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  /** Never quotes a value that may be secret. */
+  readonly message: string;
+}
+
+export type LoadResult =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly Problem[] }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+export interface AdminEndpoint extends Endpoint {
+  /** Key in `templates` of the token that everything but the three public pages needs. */
+  readonly token: string | undefined;
+}

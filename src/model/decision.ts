@@ -1,0 +1,94 @@
+/** What `decide/` answers, and the two proofs that `forward/` will not act without. */
+import type { Client, Destination, IpAddress, Scheme } from "./exchange.ts";
+
+/** Why a decision came out as it did. Closed: metrics are labelled by it and docs/refusals.md lists it. */
+export type Reason =
+  | "rule-allows"
+  | "no-rule-matched"
+  | "rule-denies"
+  | "network-disabled"
+  | "loopback"
+  | "address-not-public"
+  | "address-denied"
+  | "names-disagree"
+  | "no-name"
+  | "plaintext-secret"
+  | "needs-inspection"
+  | "method-refused"
+  | "path-ambiguous"
+  | "identity-unknown"
+  | "secret-unavailable"
+  | "placeholder-misplaced"
+  | "hook-denied"
+  | "approval-timeout"
+  | "budget-exceeded"
+  | "limit-exceeded";
+
+/** A value, never an exception: a denial is an ordinary outcome. */
+export type Decision = Allowance | Denial;
+
+export interface Allowance {
+  readonly verdict: "allow";
+  /** `rule-allows`, or in evaluate_only the reason that would have denied. */
+  readonly reason: Reason;
+  /** Present in evaluate_only alone, where policy would have denied. */
+  readonly would: "deny" | undefined;
+  readonly permit: Permit;
+}
+
+export interface Denial {
+  readonly verdict: "deny";
+  readonly reason: Reason;
+  /** The rule that denied, or whose condition failed; undefined where none is concerned. */
+  readonly rule: string | undefined;
+}
+
+/** What to do with a connection before anything inside it has been seen. */
+export type ConnectionDecision =
+  | Denial
+  /** Look inside and decide each request. */
+  | { readonly verdict: "inspect" }
+  /** Relay unseen. `opaque`: a tcp rule, so no SNI is asked for; a visible one must still agree. */
+  | {
+      readonly verdict: "tunnel";
+      readonly opaque: boolean;
+      /** False under `intercept: never`: a hello with ECH is then refused rather than inspected. */
+      readonly mayInspect: boolean;
+      readonly allowance: Allowance;
+    };
+
+export type AddressDecision = { readonly verdict: "allow"; readonly dialable: Dialable } | Denial;
+
+declare const permitBrand: unique symbol;
+
+/** Proof that this exchange was allowed. Made by `decide/proofs.ts` alone. */
+export interface Permit {
+  readonly [permitBrand]: true;
+  readonly client: Client;
+  readonly destination: Destination;
+  readonly scheme: Scheme;
+  /** The rule's id; undefined only in evaluate_only where none matched. */
+  readonly rule: string | undefined;
+  readonly injections: readonly Injection[];
+  /** Whether `upstream.allow_ranges` applies: an exact name, a literal, or an entry with `private: true`. */
+  readonly mayReachPrivate: boolean;
+}
+
+declare const dialableBrand: unique symbol;
+
+/** Proof that this very address was checked for this permit. Made by `decide/proofs.ts` alone. */
+export interface Dialable {
+  readonly [dialableBrand]: true;
+  readonly address: IpAddress;
+  readonly port: number;
+}
+
+/** One header the gate adds on the client's behalf. Names a secret; never holds one. */
+export interface Injection {
+  /** As the operator wrote it: this spelling goes on the wire. */
+  readonly field: string;
+  /** Lower case. */
+  readonly key: string;
+  /** Key of a template in `secrets/`, such as `network.allowlist[0].transform.Authorization`. */
+  readonly secret: string;
+}

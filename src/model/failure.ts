@@ -1,0 +1,37 @@
+/** Every failure the gate can name. Denials are not failures; see `decision.ts`. */
+
+/** On whose side it went wrong. */
+export type Fault = "client" | "upstream" | "operator" | "gate";
+
+/** Closed: records, metrics and `x-sallyport-failure` carry it, and docs/refusals.md lists it. */
+export type FailureCode =
+  | "E_BAD_REQUEST"
+  | "E_BAD_HELLO"
+  | "E_RESOLVE"
+  | "E_CONNECT"
+  | "E_UPSTREAM_TLS"
+  | "E_UPSTREAM_PROTOCOL"
+  | "E_TIMEOUT"
+  | "E_HOOK"
+  | "E_CONFIG"
+  | "E_INTERNAL";
+
+export interface FailureOptions extends ErrorOptions {
+  /** The HTTP status that says it best, where the code alone does not (400, 413, 414, 431, 505…). */
+  readonly status?: number;
+}
+
+/** The one error class. `code` is for machines, `message` for people; neither may carry a secret. */
+export class Failure extends Error {
+  override readonly name = "Failure";
+  readonly code: FailureCode;
+  readonly fault: Fault;
+  readonly status: number | undefined;
+
+  constructor(code: FailureCode, fault: Fault, message: string, options?: FailureOptions) {
+    super(message, options);
+    this.code = code;
+    this.fault = fault;
+    this.status = options?.status;
+  }
+}

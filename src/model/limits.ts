@@ -1,0 +1,78 @@
+/** Every limit, its unit and its default. docs/config.md has a row for each; a test compares the two. */
+
+/** Times in milliseconds, sizes in bytes, the rest are counts. */
+export interface Limits {
+  /** A request or response head, start line included. */
+  readonly head_bytes: number;
+  readonly head_fields: number;
+  readonly target_bytes: number;
+  /** Chunk extensions of one body, dropped but counted (CVE-2024-22019). */
+  readonly chunk_extension_bytes: number;
+  readonly trailer_bytes: number;
+  /** A ClientHello, all its records. */
+  readonly hello_bytes: number;
+  /** Interim responses before a final one. */
+  readonly interim_responses: number;
+  /** From accept, or from the first byte of a head, until the head is whole. */
+  readonly head_timeout: number;
+  readonly handshake_timeout: number;
+  /** Resolving, dialling and the upstream's handshake, together. */
+  readonly connect_timeout: number;
+  /** From the request's end until the response's head. */
+  readonly response_timeout: number;
+  /** Without a byte in either direction while a body is on its way. */
+  readonly progress_timeout: number;
+  /** A client connection between two requests. */
+  readonly idle_timeout: number;
+  /** A pooled upstream connection. */
+  readonly pool_idle_timeout: number;
+  /** A tunnel or WebSocket without a byte in either direction. */
+  readonly tunnel_idle_timeout: number;
+  /** A tunnel or WebSocket, whatever it carries; 0: none. */
+  readonly tunnel_lifetime: number;
+  /** From SIGTERM until what is still open is cut. */
+  readonly drain_timeout: number;
+  readonly connections: number;
+  readonly connections_per_sandbox: number;
+  /** Idle upstream connections kept for each pool key. */
+  readonly pool_connections: number;
+  /** Leaves kept for each sandbox. */
+  readonly leaf_cache: number;
+  /** Leaves that a sandbox may have minted in a minute. */
+  readonly leaf_mints_per_minute: number;
+  readonly dns_min_ttl: number;
+  readonly dns_max_ttl: number;
+  /** Addresses taken from one answer. */
+  readonly dns_addresses: number;
+  /** Bytes of records waiting to be written, per worker; past it they are dropped and counted. */
+  readonly record_buffer_bytes: number;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  head_bytes: 65_536,
+  head_fields: 256,
+  target_bytes: 32_768,
+  chunk_extension_bytes: 16_384,
+  trailer_bytes: 16_384,
+  hello_bytes: 65_536,
+  interim_responses: 32,
+  head_timeout: 10_000,
+  handshake_timeout: 10_000,
+  connect_timeout: 15_000,
+  response_timeout: 600_000,
+  progress_timeout: 120_000,
+  idle_timeout: 120_000,
+  pool_idle_timeout: 30_000,
+  tunnel_idle_timeout: 3_600_000,
+  tunnel_lifetime: 0,
+  drain_timeout: 30_000,
+  connections: 16_384,
+  connections_per_sandbox: 4_096,
+  pool_connections: 64,
+  leaf_cache: 1_000,
+  leaf_mints_per_minute: 600,
+  dns_min_ttl: 1_000,
+  dns_max_ttl: 300_000,
+  dns_addresses: 32,
+  record_buffer_bytes: 8_388_608,
+};

@@ -1,0 +1,71 @@
+/** What `config/` hands to `decide/` to be compiled: the operator's rules, checked, in plain values. */
+import type { Injection } from "./decision.ts";
+import type { IpAddress } from "./exchange.ts";
+
+export interface PolicySource {
+  /** Rises by one with every policy that came into force in this process. Pools are keyed by it. */
+  readonly generation: number;
+  /** SHA-256 of the source text, hex; its first 12 characters are `policy` in records. */
+  readonly digest: string;
+  readonly mode: "enforce" | "evaluate_only";
+  /** Applies where `sandboxes` is empty. */
+  readonly network: NetworkSource;
+  /** The top-level denylist: it applies to every sandbox. */
+  readonly denylist: readonly DenySource[];
+  readonly sandboxes: readonly SandboxSource[];
+  readonly allowRanges: readonly AddressRange[];
+  readonly denyRanges: readonly AddressRange[];
+}
+
+export type NetworkSource =
+  | { readonly kind: "disabled" }
+  | {
+      readonly kind: "allowlist";
+      readonly rules: readonly RuleSource[];
+      /** A sandbox's own denylist; the top-level one is not repeated here. */
+      readonly denylist: readonly DenySource[];
+    };
+
+export interface RuleSource {
+  /** The entry's `id`, or its pattern as written. */
+  readonly id: string;
+  readonly pattern: PatternSource;
+  readonly ports: readonly number[];
+  readonly protocol: "http" | "tcp";
+  /** Upper case; undefined: any. */
+  readonly methods: readonly string[] | undefined;
+  /** RE2 sources matched against the whole path; undefined: any. */
+  readonly paths: readonly string[] | undefined;
+  /** `encoded_slash: allow`. */
+  readonly encodedSlash: boolean;
+  readonly private: boolean;
+  readonly intercept: "auto" | "always" | "never";
+  readonly injections: readonly Injection[];
+}
+
+export interface DenySource {
+  readonly id: string;
+  readonly pattern: PatternSource;
+  /** Undefined: every port. */
+  readonly ports: readonly number[] | undefined;
+}
+
+/** `wildcard`: any depth below `base`, not `base` itself. Names are canonical (`base/hostname.ts`). */
+export type PatternSource =
+  | { readonly kind: "exact"; readonly host: string }
+  | { readonly kind: "wildcard"; readonly base: string }
+  | { readonly kind: "any" }
+  | { readonly kind: "address"; readonly address: IpAddress };
+
+export interface SandboxSource {
+  readonly id: string;
+  readonly source: readonly AddressRange[];
+  /** Key of the token's template in `secrets/`; undefined where the sandbox has none. */
+  readonly token: string | undefined;
+  readonly network: NetworkSource;
+}
+
+export interface AddressRange {
+  readonly base: IpAddress;
+  readonly prefixBits: number;
+}
