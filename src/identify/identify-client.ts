@@ -1,0 +1,65 @@
+/** Who asks: a sandbox named by its token, or by where it comes from. Pure. */
+import { parseIpAddress, rangeContains } from "../base/ip.ts";
+import type { Client } from "../model/exchange.ts";
+import type { SandboxSource } from "../model/policy.ts";
+
+export interface ClientClaims {
+  /** The peer's address, canonical text. */
+  readonly address: string;
+  /** Value of `Proxy-Authorization`, if one was sent. */
+  readonly proxyAuthorization: string | undefined;
+}
+
+/** Compares in constant time; false where the sandbox's token is not to be had. */
+export type TokenMatches = (tokenKey: string, presented: string) => boolean;
+
+/**
+ * The client, or undefined where nobody in particular is asking although `sandboxes` names who may.
+ *
+ * Credentials, if sent, decide: they must be right, and the source must be the sandbox's where it has one.
+ * Without them the source decides, if it is one sandbox's alone.
+ */
+export function identifyClient(
+  claims: ClientClaims,
+  sandboxes: readonly SandboxSource[],
+  tokenMatches: TokenMatches,
+): Client | undefined {
+  if (sandboxes.length === 0) return { sandbox: undefined, address: claims.address };
+  const sandbox =
+    claims.proxyAuthorization === undefined
+      ? soleSandboxAt(claims.address, sandboxes)
+      : sandboxOfToken(claims.proxyAuthorization, claims.address, sandboxes, tokenMatches);
+  return sandbox === undefined ? undefined : { sandbox: sandbox.id, address: claims.address };
+}
+
+function sandboxOfToken(
+  proxyAuthorization: string,
+  address: string,
+  sandboxes: readonly SandboxSource[],
+  tokenMatches: TokenMatches,
+): SandboxSource | undefined {
+  const credentials = parseBasic(proxyAuthorization);
+  const sandbox = sandboxes.find(({ id }) => id === credentials?.id);
+  if (credentials === undefined || sandbox?.token === undefined) return undefined;
+  if (!tokenMatches(sandbox.token, credentials.token)) return undefined;
+  return sandbox.source.length === 0 || isAt(sandbox, address) ? sandbox : undefined;
+}
+
+function soleSandboxAt(address: string, sandboxes: readonly SandboxSource[]): SandboxSource | undefined {
+  const found = sandboxes.filter((sandbox) => isAt(sandbox, address));
+  return found.length === 1 ? found[0] : undefined;
+}
+
+function isAt(sandbox: SandboxSource, address: string): boolean {
+  const ip = parseIpAddress(address);
+  return ip !== undefined && sandbox.source.some((range) => rangeContains(range, ip));
+}
+
+/** RFC 7617; the id cannot hold a colon, the token may. */
+function parseBasic(value: string): { readonly id: string; readonly token: string } | undefined {
+  const encoded = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
+  if (encoded === undefined) return undefined;
+  const text = Buffer.from(encoded, "base64").toString("latin1");
+  const colon = text.indexOf(":");
+  return colon < 0 ? undefined : { id: text.slice(0, colon), token: text.slice(colon + 1) };
+}

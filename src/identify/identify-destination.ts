@@ -1,0 +1,52 @@
+/** For where: the one destination that every claim of a request agrees on. Pure. */
+import type { Authority, Claims, Door } from "../model/arrival.ts";
+import type { Destination } from "../model/exchange.ts";
+import { Failure } from "../model/failure.ts";
+
+/** Either the destination, or the two claims that differ. */
+export type Identified =
+  | { readonly agree: true; readonly destination: Destination }
+  | { readonly agree: false; readonly destination: Destination };
+
+/**
+ * The destination of a request: the tunnel's where it came in by one, else its absolute-form target's.
+ *
+ * On `agree: false` the destination is the one that the gate would have used. Throws `E_BAD_REQUEST` where a
+ * request names none. Absolute-form beats Host in RFC 9112 section 3.2.2; here they must be equal.
+ */
+export function identifyDestination(claims: Claims, door: Door): Identified {
+  const destination = door.tunnel?.destination ?? destinationOf(claims.authority);
+  if (destination === undefined) {
+    throw new Failure(
+      "E_BAD_REQUEST",
+      "client",
+      "This is a proxy: the request target must be an absolute http URL",
+    );
+  }
+  const agree =
+    isNamed(claims.authority, destination) &&
+    isNamed(claims.host, destination) &&
+    (door.serverName === undefined || door.serverName === nameOf(destination));
+  return { agree, destination };
+}
+
+export function destinationOf(authority: Authority | undefined): Destination | undefined {
+  if (authority === undefined) return undefined;
+  const { host, port } = authority;
+  return host.kind === "name"
+    ? { kind: "name", host: host.name, port }
+    : { kind: "address", address: host.address, port };
+}
+
+/** The name as clients and records see it. */
+export function nameOf(destination: Destination): string {
+  return destination.kind === "name" ? destination.host : destination.address.text;
+}
+
+function isNamed(claim: Authority | undefined, destination: Destination): boolean {
+  if (claim === undefined) return true;
+  const claimed = claim.host.kind === "name" ? claim.host.name : claim.host.address.text;
+  return (
+    claim.host.kind === destination.kind && claimed === nameOf(destination) && claim.port === destination.port
+  );
+}

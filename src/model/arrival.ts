@@ -1,0 +1,30 @@
+/** What a listener hands over about one request: claims, none of them believed yet. Types only. */
+import type { Client, Destination, Hostname, IpAddress, Listener, Scheme } from "./exchange.ts";
+
+/** `host[:port]`, taken apart; the port is the scheme's where none was written. */
+export interface Authority {
+  readonly host:
+    | { readonly kind: "name"; readonly name: Hostname }
+    | { readonly kind: "address"; readonly address: IpAddress };
+  readonly port: number;
+}
+
+/** Where a request came in. Made once for a connection. */
+export interface Door {
+  readonly listener: Listener;
+  /** The peer's address, canonical text. */
+  readonly address: string;
+  /** Set inside a tunnel: what CONNECT was granted, and to whom. */
+  readonly tunnel: { readonly client: Client; readonly destination: Destination } | undefined;
+  readonly scheme: Scheme;
+  /** The name in the ClientHello, where TLS was ended here and one was sent. */
+  readonly serverName: Hostname | undefined;
+}
+
+/** The names that one request claims. They must agree with each other and with the door. */
+export interface Claims {
+  /** From the request line: CONNECT's target or an absolute-form target. */
+  readonly authority: Authority | undefined;
+  readonly host: Authority | undefined;
+  readonly proxyAuthorization: string | undefined;
+}

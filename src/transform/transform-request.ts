@@ -1,0 +1,85 @@
+/** Rewrites a request's head on its way out. Pure: a head in, a new head out. */
+import type { Destination, Field, FieldLines, RequestHead, Scheme } from "../model/exchange.ts";
+import { isConnectionSpecific, nominatedKeys } from "./hop-by-hop.ts";
+
+/** A field that the gate adds, its secret already in it. It lives no longer than the head that takes it. */
+export interface RenderedInjection {
+  readonly field: string;
+  /** Lower case. */
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface RequestRewrite {
+  readonly destination: Destination;
+  readonly scheme: Scheme;
+  readonly injections: readonly RenderedInjection[];
+  /** The request asks for a WebSocket: its `Upgrade` goes on, and `Connection` with it. */
+  readonly upgrade: boolean;
+}
+
+/**
+ * In this order: drop the fields of the client's hop and those it nominates, drop the client's own value
+ * of each injected field and of its underscore alias, name the decided host, inject.
+ * Method and target leave as they were decided; only fields change.
+ */
+export function transformRequest(head: RequestHead, rewrite: RequestRewrite): RequestHead {
+  const nominated = nominatedKeys(head.fields);
+  const host = { name: "Host", key: "host", value: hostField(rewrite) };
+  const fields: Field[] = [];
+  let named = false;
+  for (const field of head.fields) {
+    if (field.key === "host") {
+      if (!named) fields.push({ ...host, name: field.name });
+      named = true;
+    } else if (staysOnThisHop(field.key, nominated, rewrite.injections)) continue;
+    else fields.push(field);
+  }
+  if (!named) fields.unshift(host);
+  if (rewrite.upgrade) {
+    fields.push({ name: "Connection", key: "connection", value: "Upgrade" });
+    fields.push({ name: "Upgrade", key: "upgrade", value: "websocket" });
+  }
+  for (const { field, key, value } of rewrite.injections) fields.push({ name: field, key, value });
+  return { method: head.method, target: head.target, minor: 1, fields };
+}
+
+/** Drops what must not arrive after the body: the injected fields, under any spelling. */
+export function transformRequestTrailers(
+  trailers: FieldLines,
+  injections: readonly { readonly key: string }[],
+): FieldLines {
+  return trailers.length === 0 ? trailers : trailers.filter(({ key }) => !isInjected(key, injections));
+}
+
+function staysOnThisHop(
+  key: string,
+  nominated: ReadonlySet<string> | undefined,
+  injections: readonly RenderedInjection[],
+): boolean {
+  return (
+    isConnectionSpecific(key) ||
+    key === "trailer" ||
+    (nominated?.has(key) ?? false) ||
+    isInjected(key, injections)
+  );
+}
+
+/** CGI-like origins read `X_Api_Key` as `X-Api-Key`, so the alias counts as the field. */
+function isInjected(key: string, injections: readonly { readonly key: string }[]): boolean {
+  if (injections.length === 0) return false;
+  const plain = key.includes("_") ? key.replaceAll("_", "-") : key;
+  return injections.some((injection) => injection.key.replaceAll("_", "-") === plain);
+}
+
+/** The decided name and no other spelling of it: what was judged is what the origin reads. */
+function hostField({ destination, scheme }: RequestRewrite): string {
+  const host =
+    destination.kind === "name"
+      ? destination.host
+      : destination.address.family === 6
+        ? `[${destination.address.text}]`
+        : destination.address.text;
+  const usual = scheme === "https" ? 443 : 80;
+  return destination.port === usual ? host : `${host}:${destination.port}`;
+}

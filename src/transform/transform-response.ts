@@ -1,0 +1,26 @@
+/** Rewrites a response's head on its way back. Pure: a head in, a new head out. */
+import type { Field, FieldLines, ResponseHead } from "../model/exchange.ts";
+import { isConnectionSpecific, nominatedKeys } from "./hop-by-hop.ts";
+
+/**
+ * Drops the fields of the upstream's hop and those it nominates, and `Alt-Svc`, which would lead the
+ * client past the gate. On a 101 the upgrade itself stays. Order, case and repetition are kept.
+ */
+export function transformResponse(head: ResponseHead): ResponseHead {
+  const nominated = nominatedKeys(head.fields);
+  const switches = head.status === 101;
+  const fields: Field[] = [];
+  for (const field of head.fields) {
+    if (switches && (field.key === "upgrade" || field.key === "connection")) fields.push(field);
+    else if (!isDropped(field.key, nominated)) fields.push(field);
+  }
+  return { status: head.status, phrase: head.phrase, minor: 1, fields };
+}
+
+export function transformResponseTrailers(trailers: FieldLines): FieldLines {
+  return trailers.length === 0 ? trailers : trailers.filter(({ key }) => !isDropped(key, undefined));
+}
+
+function isDropped(key: string, nominated: ReadonlySet<string> | undefined): boolean {
+  return isConnectionSpecific(key) || key === "alt-svc" || (nominated?.has(key) ?? false);
+}
