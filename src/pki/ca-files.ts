@@ -1,0 +1,127 @@
+/** The two files of a CA on disk: published so that nobody ever sees half of one, read with suspicion. */
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { Failure } from "../model/failure.ts";
+
+export interface CaPair {
+  readonly certificate: string;
+  /** PKCS#8 PEM. Secret. */
+  readonly key: string;
+}
+
+export const CERTIFICATE_FILE = "ca.pem";
+export const KEY_FILE = "ca.key";
+
+/** Whoever published the key publishes the certificate within microseconds, unless it died between the two. */
+const PARTNER_WAIT_MS = 2_000;
+const PARTNER_POLL_MS = 10;
+const MAX_FILE_BYTES = 1_048_576;
+
+/** Undefined where neither file is there. Throws `E_CONFIG` on one without the other and on a key open to others. */
+export function readPair(dir: string): CaPair | undefined {
+  const deadline = performance.now() + PARTNER_WAIT_MS;
+  for (;;) {
+    // In this order: the key is published first, so a certificate without a key is no passing state.
+    const certificate = readIfThere(join(dir, CERTIFICATE_FILE), false);
+    const key = readIfThere(join(dir, KEY_FILE), true);
+    if (certificate === undefined && key === undefined) return undefined;
+    if (certificate !== undefined && key !== undefined) return { certificate, key };
+    if (certificate !== undefined) throw alone(dir, CERTIFICATE_FILE, KEY_FILE);
+    if (performance.now() > deadline) throw alone(dir, KEY_FILE, CERTIFICATE_FILE);
+    sleep(PARTNER_POLL_MS);
+  }
+}
+
+/** Puts both files there, unless another process was first: then its pair stays and this one is dropped. */
+export function publishPair(dir: string, pair: CaPair): void {
+  if (publish(join(dir, KEY_FILE), pair.key, 0o600)) {
+    publish(join(dir, CERTIFICATE_FILE), pair.certificate, 0o644);
+  }
+}
+
+/** A hard link is the one step that is atomic and fails where the name is taken. */
+function publish(path: string, text: string, mode: number): boolean {
+  const temporary = `${path}.${randomBytes(8).toString("hex")}`;
+  try {
+    writeWhole(temporary, text, mode);
+    linkSync(temporary, path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    throw misconfigured(
+      `The CA file ${path} cannot be written (${codeOf(error)}); make its directory writable`,
+    );
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+function writeWhole(path: string, text: string, mode: number): void {
+  const file = openSync(path, "wx", mode);
+  try {
+    // The umask may have taken bits away that other users need to read the certificate.
+    fchmodSync(file, mode);
+    writeFileSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** One descriptor for the check and for the reading, so that both are about the same file. */
+function readIfThere(path: string, secret: boolean): string | undefined {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw misconfigured(`The CA file ${path} cannot be read (${codeOf(error)}); give this user access to it`);
+  }
+  try {
+    const { mode, size } = fstatSync(file);
+    if (secret && (mode & 0o077) !== 0) {
+      throw misconfigured(`The CA key ${path} is open to other users; run chmod 600 on it`);
+    }
+    if (size === 0 || size > MAX_FILE_BYTES) {
+      throw misconfigured(`The CA file ${path} is empty or too large; restore it or remove both files`);
+    }
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw misconfigured(
+      `The CA file ${path} cannot be read (${codeOf(error)}); restore it or remove both files`,
+    );
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Blocks: this runs at start, before anything is served. */
+function sleep(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+function alone(dir: string, present: string, absent: string): Failure {
+  return misconfigured(
+    `The CA directory ${dir} holds ${present} without ${absent}; restore ${absent} or remove ${present}`,
+  );
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}
+
+function misconfigured(message: string): Failure {
+  return new Failure("E_CONFIG", "operator", message);
+}
