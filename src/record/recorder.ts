@@ -1,0 +1,33 @@
+/** Writes each exchange down and counts it: the last room of the path. */
+import type { ExchangeRecord, Recorder } from "../model/record.ts";
+import type { Metrics } from "./metrics.ts";
+import { renderRecord } from "./render.ts";
+import type { RecordWriter } from "./writer.ts";
+
+export interface RecorderOptions {
+  readonly metrics: Metrics;
+  readonly writer: RecordWriter;
+  /** Names this writer's life in every line: a worker's start. */
+  readonly session: string;
+}
+
+/** A record that cannot be rendered is counted as dropped; the exchange it tells of is over and must not suffer. */
+export function createRecorder(options: RecorderOptions): Recorder {
+  const { metrics, writer, session } = options;
+  let seq = 0;
+  return {
+    exchange: (record: ExchangeRecord) => {
+      seq += 1;
+      try {
+        metrics.exchange(record);
+        writer.write(renderRecord(record, session, seq));
+      } catch {
+        metrics.recordsDropped(1);
+      }
+    },
+    upstreamConnected: metrics.upstreamConnected,
+    connectionOpened: metrics.connectionOpened,
+    connectionClosed: metrics.connectionClosed,
+    leafCertificate: metrics.leafCertificate,
+  };
+}

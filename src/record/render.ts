@@ -1,0 +1,81 @@
+/** Renders one exchange record as one line of JSON, built by hand because it runs once an exchange. Pure. */
+import type { ExchangeRecord } from "../model/record.ts";
+import { FIELD_BYTES, quote } from "./escape.ts";
+
+/** A line with its newline never exceeds PIPE_BUF, so that several processes may write to one pipe. */
+export const LINE_BYTES = 4_096;
+
+/** Bytes that each field may take, quotes aside. */
+interface Room {
+  readonly field: number;
+  readonly path: number;
+  /** All names of `injected` together. */
+  readonly injected: number;
+}
+
+const ROOMY: Room = { field: FIELD_BYTES, path: FIELD_BYTES, injected: FIELD_BYTES };
+
+/** With every field full, a line of this room is still below `LINE_BYTES`: 7 * 256 + 1,024 + 512 + about 500. */
+const NARROW: Room = { field: 256, path: FIELD_BYTES, injected: 512 };
+
+/** The last millisecond that RFC 3339 can say: its years have four digits. */
+const LAST_MS = 253_402_300_799_999;
+
+/** Formatting a date costs more than the rest of the line; most records share their second with the last one. */
+let cachedSecond = -1;
+let cachedText = "";
+
+/** One line, newline included, of printable ASCII, with the fields of docs/records in their fixed order. */
+export function renderRecord(record: ExchangeRecord, session: string, seq: number): string {
+  const line = render(record, ROOMY, head(record.time, session, seq));
+  return line.length <= LINE_BYTES ? line : render(record, NARROW, head(record.time, session, seq, NARROW));
+}
+
+function head(time: number, session: string, seq: number, room = ROOMY): string {
+  return `{"time":"${timestamp(time)}","session":${quote(session, room.field)},"seq":${count(seq)}`;
+}
+
+function render(record: ExchangeRecord, room: Room, start: string): string {
+  const field = room.field;
+  return `${start},"sandbox":${text(record.sandbox, field)},"client":${text(record.client, field)},"listener":${quote(record.listener)},"protocol":${quote(record.protocol)},"visibility":${quote(record.visibility)},"method":${text(record.method, field)},"host":${text(record.host, field)},"port":${count(record.port)},"path":${text(record.path, room.path)},"verdict":${quote(record.verdict)},"reason":${text(record.reason, field)},"rule":${text(record.rule, field)},"would":${text(record.would, field)},"injected":${list(record.injected, room.injected)},"policy":${quote(record.policy, field)},"status":${count(record.status)},"bytes_out":${count(record.bytesOut)},"bytes_in":${count(record.bytesIn)},"duration_ms":${milliseconds(record.durationMs)},"failure":${text(record.failure, field)}}\n`;
+}
+
+/** RFC 3339, UTC, with milliseconds. A time that no calendar holds is clamped: a record is worth more than its time. */
+export function timestamp(ms: number): string {
+  const whole = ms > 0 ? Math.min(Math.floor(ms), LAST_MS) : 0;
+  const second = Math.floor(whole / 1_000);
+  if (second !== cachedSecond) {
+    cachedText = new Date(second * 1_000).toISOString().slice(0, 20);
+    cachedSecond = second;
+  }
+  return `${cachedText}${String(whole - second * 1_000).padStart(3, "0")}Z`;
+}
+
+function text(value: string | undefined, limit: number): string {
+  return value === undefined ? "null" : quote(value, limit);
+}
+
+function count(value: number | undefined): string {
+  return value === undefined || !Number.isFinite(value) ? "null" : `${value}`;
+}
+
+/** Microseconds are as fine as the clock is worth. */
+function milliseconds(value: number): string {
+  return count(Math.round(value * 1_000) / 1_000);
+}
+
+/** Names past the room are left out, and an ellipsis stands for them. */
+function list(names: readonly string[], room: number): string {
+  if (names.length === 0) {
+    return "[]";
+  }
+  let out = "";
+  for (const name of names) {
+    const item = quote(name, room);
+    if (out.length + item.length + ',"\\u2026"'.length > room) {
+      return `[${out}${out === "" ? "" : ","}"\\u2026"]`;
+    }
+    out += out === "" ? item : `,${item}`;
+  }
+  return `[${out}]`;
+}
