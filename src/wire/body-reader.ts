@@ -29,7 +29,7 @@ const SIZE_DIGITS = 13;
 const NO_TRAILERS: readonly Field[] = [];
 /** RFC 9112 section 7.1.1, without the blanks it tolerates. */
 const EXTENSIONS =
-  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t\x20!\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)+$/;
+  /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t\x20!\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)+\r\n$/;
 
 export class BodyReader {
   /** Fields after a chunked body, without those that may not stand there. */
@@ -46,7 +46,12 @@ export class BodyReader {
   #digits = 0;
   /** Bytes of extensions so far, over the whole body: each line alone could be short (CVE-2024-22019). */
   #extensionBytes = 0;
+  /** The extension line or the trailer section so far, as these may come in any pieces. */
   #text = "";
+  /** Of the trailer line that is being read. */
+  #lineBytes = 0;
+  /** The piece before ended in CR. */
+  #afterCr = false;
 
   /** `fault` is whose body it is: failures carry that side's code. */
   constructor(framing: Framing, limits: BodyReaderLimits, fault: Side) {
@@ -150,23 +155,23 @@ export class BodyReader {
     return at + 1;
   }
 
+  /** To the line's LF: a bare one must not be waited past. */
   #readExtension(bytes: Buffer, at: number): number {
-    const cr = bytes.indexOf(CR, at);
-    const end = cr < 0 ? bytes.length : cr;
+    const lf = bytes.indexOf(LF, at);
+    const end = lf < 0 ? bytes.length : lf + 1;
     this.#extensionBytes += end - at;
     if (this.#extensionBytes > this.#limits.chunk_extension_bytes) {
       throw this.#broken("Chunk extensions too long", 413);
     }
     this.#text += bytes.toString("latin1", at, end);
-    if (cr < 0) {
+    if (lf < 0) {
       return end;
     }
     if (!EXTENSIONS.test(this.#text)) {
       throw this.#broken("Malformed chunk extension");
     }
     this.#text = "";
-    this.#place = "size-lf";
-    return cr + 1;
+    return this.#endSizeLine(LF, lf);
   }
 
   #endSizeLine(byte: number | undefined, at: number): number {
@@ -182,21 +187,31 @@ export class BodyReader {
     return at + 1;
   }
 
-  /** Takes whole lines, so that not one byte past the empty line is taken (E18). */
+  /** Line by line, so that not one byte past the empty line is taken (E18). */
   #readTrailers(bytes: Buffer, at: number): number {
     const lf = bytes.indexOf(LF, at);
     const end = lf < 0 ? bytes.length : lf + 1;
-    // A line may break anywhere between two reads: what matters is how the text as a whole ends.
+    this.#lineBytes += end - at;
     if (this.#text.length + end - at > this.#limits.trailer_bytes) {
       throw this.#broken("Trailers too long", 431);
     }
     this.#text += bytes.toString("latin1", at, end);
-    if (this.#text === "\r\n" || this.#text.endsWith("\r\n\r\n")) {
-      this.#endTrailers();
-    } else if (lf >= 0 && !this.#text.endsWith("\r\n")) {
-      throw this.#broken("Trailer line without its CRLF");
+    if (lf >= 0) {
+      this.#endTrailerLine(lf > at ? bytes[lf - 1] === CR : this.#afterCr);
+    } else {
+      this.#afterCr = bytes[end - 1] === CR;
     }
     return end;
+  }
+
+  #endTrailerLine(afterCr: boolean): void {
+    if (!afterCr) {
+      throw this.#broken("Trailer line without its CRLF");
+    }
+    if (this.#lineBytes === 2) {
+      this.#endTrailers();
+    }
+    this.#lineBytes = 0;
   }
 
   #endTrailers(): void {

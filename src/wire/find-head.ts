@@ -14,8 +14,10 @@ const END = Buffer.from("\r\n\r\n", "latin1");
  * the parser then refuses it at once, where waiting for the rest would end in a timeout.
  */
 export function findHeadEnd(bytes: Buffer, from: number): number {
-  const end = bytes.indexOf(END, from);
-  return end >= 0 ? end + END.length : firstFault(bytes, from);
+  // A negative offset would count from the buffer's end.
+  const start = Math.max(0, from);
+  const end = bytes.indexOf(END, start);
+  return end >= 0 ? end + END.length : firstFault(bytes, start);
 }
 
 function firstFault(bytes: Buffer, from: number): number {

@@ -34,7 +34,7 @@ const OTHER_VERSION = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [\x21-\x7e]+ HTTP\/[0-9]\.[
 const VERSION_LENGTH = 11;
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//;
 /** No blank, comma, `@`, `%` or list: whoever reads this field must find the same one name in it (D10, A15). */
-const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
+const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[1-9][0-9]{0,4})?$/;
 /** Taking these away at a hop would change what the next one reads (F01, CVE-2021-33197). */
 const NEVER_NOMINATED = ["host", "content-length", "transfer-encoding"];
 
