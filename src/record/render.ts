@@ -25,19 +25,16 @@ const LAST_MS = 253_402_300_799_999;
 let cachedSecond = -1;
 let cachedText = "";
 
-/** One line, newline included, of printable ASCII, with the fields of docs/records in their fixed order. */
+/** One line, newline included, of printable ASCII. Its keys and their order are what users rely on. */
 export function renderRecord(record: ExchangeRecord, session: string, seq: number): string {
-  const line = render(record, ROOMY, head(record.time, session, seq));
-  return line.length <= LINE_BYTES ? line : render(record, NARROW, head(record.time, session, seq, NARROW));
+  const start = `{"time":"${timestamp(record.time)}","session":${quote(session, NARROW.field)},"seq":${count(seq)}`;
+  const line = start + rest(record, ROOMY);
+  return line.length <= LINE_BYTES ? line : start + rest(record, NARROW);
 }
 
-function head(time: number, session: string, seq: number, room = ROOMY): string {
-  return `{"time":"${timestamp(time)}","session":${quote(session, room.field)},"seq":${count(seq)}`;
-}
-
-function render(record: ExchangeRecord, room: Room, start: string): string {
+function rest(record: ExchangeRecord, room: Room): string {
   const field = room.field;
-  return `${start},"sandbox":${text(record.sandbox, field)},"client":${text(record.client, field)},"listener":${quote(record.listener)},"protocol":${quote(record.protocol)},"visibility":${quote(record.visibility)},"method":${text(record.method, field)},"host":${text(record.host, field)},"port":${count(record.port)},"path":${text(record.path, room.path)},"verdict":${quote(record.verdict)},"reason":${text(record.reason, field)},"rule":${text(record.rule, field)},"would":${text(record.would, field)},"injected":${list(record.injected, room.injected)},"policy":${quote(record.policy, field)},"status":${count(record.status)},"bytes_out":${count(record.bytesOut)},"bytes_in":${count(record.bytesIn)},"duration_ms":${milliseconds(record.durationMs)},"failure":${text(record.failure, field)}}\n`;
+  return `,"sandbox":${text(record.sandbox, field)},"client":${text(record.client, field)},"listener":${quote(record.listener)},"protocol":${quote(record.protocol)},"visibility":${quote(record.visibility)},"method":${text(record.method, field)},"host":${text(record.host, field)},"port":${count(record.port)},"path":${text(record.path, room.path)},"verdict":${quote(record.verdict)},"reason":${text(record.reason, field)},"rule":${text(record.rule, field)},"would":${text(record.would, field)},"injected":${list(record.injected, room.injected)},"policy":${quote(record.policy, field)},"status":${count(record.status)},"bytes_out":${count(record.bytesOut)},"bytes_in":${count(record.bytesIn)},"duration_ms":${milliseconds(record.durationMs)},"failure":${text(record.failure, field)}}\n`;
 }
 
 /** RFC 3339, UTC, with milliseconds. A time that no calendar holds is clamped: a record is worth more than its time. */
