@@ -1,0 +1,62 @@
+/** Says what would happen to a request, by asking the very functions that enforce. Pure. */
+import type { Decision, Reason } from "../model/decision.ts";
+import type { Question, RequestHead } from "../model/exchange.ts";
+import { decideConnection } from "./decide-connection.ts";
+import { decideExchange } from "./decide-exchange.ts";
+import type { Policy } from "./policy.ts";
+
+export interface Explanation {
+  readonly verdict: "allow" | "deny";
+  readonly reason: Reason;
+  readonly rule: string | undefined;
+  /** `tunnel`: relayed unseen. `inspect`: TLS is ended here. `none`: refused before, or there is no TLS. */
+  readonly interception: "none" | "tunnel" | "inspect";
+  /** Names of the injected fields, as the operator wrote them. */
+  readonly injected: readonly string[];
+  /** Sentences for a person: what this answer leaves open. */
+  readonly notes: readonly string[];
+}
+
+/** A question about one request, or about raw bytes (`scheme: tcp`, whose request is never looked at). */
+export type Query = Pick<Question, "client" | "destination" | "scheme"> & { readonly request: RequestHead };
+
+export function explain(query: Query, policy: Policy): Explanation {
+  const { request } = query;
+  const inside: Question = { ...query, visibility: "request", request };
+  if (query.scheme === "http") return describe(decideExchange(inside, policy), "none", query);
+
+  const outside: Question = { ...query, visibility: "destination", request: undefined };
+  const connection = decideConnection(outside, policy);
+  if (connection.verdict === "deny") return describe(connection, "none", query);
+  if (connection.verdict === "tunnel") return describe(connection.allowance, "tunnel", query);
+  return describe(decideExchange(inside, policy), "inspect", query);
+}
+
+function describe(
+  decision: Decision,
+  interception: Explanation["interception"],
+  { destination }: Query,
+): Explanation {
+  if (decision.verdict === "deny") {
+    const { verdict, reason, rule } = decision;
+    return { verdict, reason, rule, interception, injected: [], notes: [] };
+  }
+  const { verdict, reason, would, permit } = decision;
+  const notes = [
+    ...(would === "deny" ? ["Allowed only because of mode evaluate_only; enforce would deny it"] : []),
+    ...(interception === "tunnel"
+      ? ["Relayed unseen: the Host and the requests inside are not checked"]
+      : []),
+    ...(destination.kind === "name"
+      ? ["The address that the name resolves to is decided when it is dialled"]
+      : []),
+  ];
+  return {
+    verdict,
+    reason,
+    rule: permit.rule,
+    interception,
+    injected: permit.injections.map(({ field }) => field),
+    notes,
+  };
+}

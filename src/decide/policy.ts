@@ -1,0 +1,143 @@
+/** The compiled policy: made once from the operator's rules, then only read. Pure. */
+import { parseHostname } from "../base/hostname.ts";
+import type { Injection } from "../model/decision.ts";
+import { Failure } from "../model/failure.ts";
+import type {
+  AddressRange,
+  DenySource,
+  NetworkSource,
+  PatternSource,
+  PolicySource,
+  RuleSource,
+} from "../model/policy.ts";
+import { buildHostTrie, type HostTrie } from "./host-trie.ts";
+import { compilePath } from "./path-pattern.ts";
+
+/** Immutable, so that an exchange that read it once is decided by one policy. */
+export interface Policy {
+  readonly generation: number;
+  /** SHA-256 of the source text, hex. */
+  readonly digest: string;
+  readonly mode: "enforce" | "evaluate_only";
+  /** For clients without a sandbox. */
+  readonly network: Network;
+  readonly sandboxes: ReadonlyMap<string, Network>;
+  /** Top-level: for every client. */
+  readonly denylist: HostTrie<DenyRule>;
+  readonly allowRanges: readonly AddressRange[];
+  readonly denyRanges: readonly AddressRange[];
+}
+
+/** Undefined: disabled. */
+export type Network = { readonly rules: HostTrie<Rule>; readonly denylist: HostTrie<DenyRule> } | undefined;
+
+export interface Rule {
+  readonly id: string;
+  readonly ports: readonly number[];
+  readonly opaque: boolean;
+  readonly methods: readonly string[] | undefined;
+  /** Whether one of the patterns matches a whole path; undefined: any path. */
+  readonly paths: PathTest | undefined;
+  readonly encodedSlash: boolean;
+  readonly injections: readonly Injection[];
+  readonly mayReachPrivate: boolean;
+  readonly intercept: "auto" | "always" | "never";
+  /** Has methods or paths, so a field that overrides either would get around it. */
+  readonly limitsRequest: boolean;
+  /** Cannot be judged, or done, without seeing the request. */
+  readonly needsRequest: boolean;
+}
+
+/** Has the members of a `Rule` that a refusal reads. */
+export interface DenyRule {
+  readonly id: string;
+  readonly mayReachPrivate: false;
+  readonly ports: readonly number[] | undefined;
+}
+
+type PathTest = (path: string) => boolean;
+
+/** Path tests by source, so that a pattern used in a thousand entries is compiled once. */
+type PathTests = Map<string, PathTest>;
+
+/** Takes a source that `config/` checked. What should not be in one fails (E_CONFIG) rather than widen a rule. */
+export function compilePolicy(source: PolicySource): Policy {
+  const tests: PathTests = new Map();
+  return Object.freeze({
+    generation: source.generation,
+    digest: source.digest,
+    mode: source.mode,
+    network: compileNetwork(source.network, tests),
+    sandboxes: new Map(source.sandboxes.map(({ id, network }) => [id, compileNetwork(network, tests)])),
+    denylist: compileDenylist(source.denylist),
+    allowRanges: source.allowRanges,
+    denyRanges: source.denyRanges,
+  });
+}
+
+function compileNetwork(source: NetworkSource, tests: PathTests): Network {
+  if (source.kind === "disabled") return undefined;
+  return {
+    rules: buildHostTrie(
+      source.rules.map((rule) => [checkedPattern(rule.pattern, rule.id), compileRule(rule, tests)] as const),
+    ),
+    denylist: compileDenylist(source.denylist),
+  };
+}
+
+function compileDenylist(sources: readonly DenySource[]): HostTrie<DenyRule> {
+  return buildHostTrie(
+    sources.map(
+      ({ id, pattern, ports }) =>
+        [checkedPattern(pattern, id), { id, mayReachPrivate: false, ports }] as const,
+    ),
+  );
+}
+
+function compileRule(source: RuleSource, tests: PathTests): Rule {
+  const { id, pattern, methods, injections, intercept } = source;
+  const limitsRequest = methods !== undefined || source.paths !== undefined;
+  const opaque = source.protocol === "tcp";
+  const needsRequest = limitsRequest || injections.length > 0;
+  if (needsRequest && (opaque || intercept === "never")) {
+    throw invalid(id, "needs to see inside the connection, and may not");
+  }
+  return {
+    id,
+    ports: source.ports,
+    opaque,
+    methods,
+    paths: source.paths === undefined ? undefined : compilePaths(source.paths, id, tests),
+    encodedSlash: source.encodedSlash,
+    injections,
+    mayReachPrivate: source.private || pattern.kind === "exact" || pattern.kind === "address",
+    intercept,
+    limitsRequest,
+    needsRequest,
+  };
+}
+
+function compilePaths(sources: readonly string[], id: string, tests: PathTests): PathTest {
+  const all = sources.map((source) => {
+    const known = tests.get(source);
+    if (known !== undefined) return known;
+    const compiled = compilePath(source);
+    if (!compiled.ok) throw invalid(id, `has a path that cannot be used: ${compiled.problem}`);
+    tests.set(source, compiled.matches);
+    return compiled.matches;
+  });
+  return (path) => all.some((matches) => matches(path));
+}
+
+/** A name that is not canonical would sit in the trie where no question ever finds it. */
+function checkedPattern(pattern: PatternSource, id: string): PatternSource {
+  const name =
+    pattern.kind === "exact" ? pattern.host : pattern.kind === "wildcard" ? pattern.base : undefined;
+  if (name !== undefined && parseHostname(name) !== name)
+    throw invalid(id, "has a name that is not canonical");
+  return pattern;
+}
+
+function invalid(id: string, problem: string): Failure {
+  return new Failure("E_CONFIG", "operator", `Rule ${id} ${problem}`);
+}

@@ -1,0 +1,17 @@
+/** The one place where an unchecked value becomes a checked one. Pure. */
+import type { Dialable, Permit } from "../model/decision.ts";
+import type { IpAddress } from "../model/exchange.ts";
+
+/** For this room alone, after a rule (or `evaluate_only`) allowed the exchange. Not frozen: it is made per request. */
+export function mintPermit(
+  fields: {
+    readonly [Key in Exclude<keyof Permit, symbol>]: Permit[Key];
+  },
+): Permit {
+  return fields as Permit;
+}
+
+/** For `decide-address.ts`, once the address was vetted. */
+export function mintDialable(address: IpAddress, port: number): Dialable {
+  return Object.freeze({ address, port }) as Dialable;
+}

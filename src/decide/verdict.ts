@@ -1,0 +1,44 @@
+/** Says yes on the authority of a rule, or no; `evaluate_only` turns some no into a remark. Pure. */
+import type { Allowance, Decision, Reason } from "../model/decision.ts";
+import type { Question, Scheme } from "../model/exchange.ts";
+import type { Policy, Rule } from "./policy.ts";
+import { mintPermit } from "./proofs.ts";
+
+/** The rule that denied, or whose condition failed. */
+export type Concerned = Pick<Rule, "id" | "mayReachPrivate">;
+
+/** What `evaluate_only` lets through: policy's own opinions. All else guards the machine, a name or a secret. */
+const OPINIONS: ReadonlySet<Reason> = new Set([
+  "no-rule-matched",
+  "rule-denies",
+  "needs-inspection",
+  "method-refused",
+  "path-ambiguous",
+]);
+
+/** `scheme` is the question's, or `tcp` where an opaque rule settles it. */
+export function allow(question: Question, scheme: Scheme, rule: Rule): Allowance {
+  const permit = mintPermit({
+    client: question.client,
+    destination: question.destination,
+    scheme,
+    rule: rule.id,
+    injections: rule.injections,
+    mayReachPrivate: rule.mayReachPrivate,
+  });
+  return { verdict: "allow", reason: "rule-allows", would: undefined, permit };
+}
+
+/** A denial; in `evaluate_only` an allowance that injects nothing, where the reason is one of policy's opinions. */
+export function refuse(question: Question, policy: Policy, reason: Reason, rule?: Concerned): Decision {
+  if (policy.mode === "enforce" || !OPINIONS.has(reason)) return { verdict: "deny", reason, rule: rule?.id };
+  const permit = mintPermit({
+    client: question.client,
+    destination: question.destination,
+    scheme: question.scheme,
+    rule: rule?.id,
+    injections: [],
+    mayReachPrivate: rule?.mayReachPrivate ?? false,
+  });
+  return { verdict: "allow", reason, would: "deny", permit };
+}
