@@ -1,7 +1,7 @@
 /** Decides whether one exchange may leave. Pure: the same question and policy, the same decision. */
 import { overrideKind } from "../base/override-fields.ts";
 import type { Decision, Reason } from "../model/decision.ts";
-import type { FieldLines, Question, RequestHead, Scheme } from "../model/exchange.ts";
+import type { FieldLines, Question, Scheme } from "../model/exchange.ts";
 import { findCandidates } from "./candidates.ts";
 import { isAmbiguous, type PathReading, readPath } from "./path.ts";
 import type { Policy, Rule } from "./policy.ts";
