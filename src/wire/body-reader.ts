@@ -212,6 +212,7 @@ export class BodyReader {
       this.#endTrailers();
     }
     this.#lineBytes = 0;
+    this.#afterCr = false;
   }
 
   #endTrailers(): void {

@@ -9,8 +9,8 @@ export interface AbsoluteTarget {
   readonly target: string;
 }
 
-/** A fragment has no place in a target; userinfo and an empty host fail as an authority. */
-const ABSOLUTE = /^(https?):\/\/([^/?#]*)([/?][^#]*)?$/i;
+/** No blank, control, non-ASCII byte or fragment has a place in a target; userinfo and an empty host fail as an authority. */
+const ABSOLUTE = /^(https?):\/\/([^/?#]*)([/?][!-"$-~]*)?$/i;
 const PORTS = { http: 80, https: 443 };
 
 /** `method` matters to OPTIONS alone (RFC 9112 section 3.2.4). Throws `E_BAD_REQUEST`. */
