@@ -37,8 +37,3 @@ test("DEPENDENCIES.md: each row has the pinned version and the place that import
     );
   }
 });
-
-test("bootstrap.mjs: the runtime's floor is the one that the program checks", () => {
-  const floor = /FLOOR = (\{[^;]*\});/.exec(read("bin/bootstrap.mjs"))?.[1];
-  assert.equal(floor, "{ 22: [23, 5], 24: [22, 3], 26: [13, 1] }");
-});
