@@ -4,7 +4,7 @@ import type { Field, FieldLines } from "../model/exchange.ts";
 import type { Failure, FailureCode } from "../model/failure.ts";
 
 /** What the client asked for, as far as it is known. */
-export interface Asked {
+export interface About {
   readonly host: string | undefined;
   readonly port: number | undefined;
   /** This answers a CONNECT, of whose refusal most clients show the reason phrase alone. */
@@ -153,7 +153,7 @@ const FAILURES: Readonly<Record<FailureCode, FailureExplanation>> = {
   },
   E_UPSTREAM_TLS: {
     status: 502,
-    also: [],
+    also: [504],
     retry: false,
     message: "The TLS connection to {host} failed or its certificate cannot be trusted",
     hint: `${SAME_AGAIN} Policy allows the host. If it has a private CA, the operator would have to add it to upstream.ca_file.`,
@@ -195,16 +195,30 @@ const FAILURES: Readonly<Record<FailureCode, FailureExplanation>> = {
   },
 };
 
-/** What exactly was wrong with a request, where its status tells. */
-const CLIENT_FAULTS: ReadonlyMap<number, string> = new Map([
-  [408, "The request did not arrive in time, so nothing was sent on"],
-  [411, "The request does not say how long its body is, so nothing was sent on"],
-  [413, "The request's body is too large, so nothing was sent on"],
-  [414, "The request's target is too long, so nothing was sent on"],
-  [417, "The request's Expect field cannot be met, so nothing was sent on"],
-  [431, "The request's header fields are too large, so nothing was sent on"],
-  [501, "The request uses something that the gate does not support, so nothing was sent on"],
-  [505, "The request's HTTP version is not supported, so nothing was sent on"],
+/** Said instead where the status tells more than the code. */
+const BY_STATUS: ReadonlyMap<number, Explanation> = new Map([
+  [
+    408,
+    {
+      message: "The request did not arrive in time, so nothing was sent on",
+      hint: "The client has to send the whole request head, and keep a body moving; a later try may succeed.",
+    },
+  ],
+  [411, unsent("The request does not say how long its body is", "Send Content-Length or chunked coding.")],
+  [413, unsent("The request's body is too large", "Send less.")],
+  [414, unsent("The request's target is too long", "Move what is long into the body.")],
+  [417, unsent("The request's Expect field cannot be met", "Leave Expect out.")],
+  [431, unsent("The request's header fields are too large or too many", "Send fewer or shorter fields.")],
+  [501, unsent("The request uses something that the gate does not support", "Use plain HTTP/1.1.")],
+  [505, unsent("The request's HTTP version is not supported", "Use HTTP/1.1.")],
+  [
+    503,
+    {
+      message: "The gate cannot take this request now",
+      hint: "It is starting, ending or overloaded; a later try may succeed.",
+    },
+  ],
+  [504, FAILURES.E_TIMEOUT],
 ]);
 
 const PHRASES: ReadonlyMap<number, string> = new Map([
@@ -226,30 +240,33 @@ const PHRASES: ReadonlyMap<number, string> = new Map([
   [505, "HTTP Version Not Supported"],
 ]);
 
+/** Statuses of a trouble that may pass by itself. */
+const PASSING: ReadonlySet<number> = new Set([408, 503, 504]);
+
 /** Longest name or rule shown. */
 const SHOWN_BYTES = 255;
 
 const CHALLENGE: Field = field("Proxy-Authenticate", 'Basic realm="Sallyport"');
 
 /** A denial in HTTP: 403, or 421 where names disagree, or 407 to a client without identity. */
-export function refusalOf(denial: Denial, asked: Asked): Answer {
+export function refusalOf(denial: Denial, about: About): Answer {
   const { reason } = denial;
   const status = statusOf(reason);
   const { message, hint } = DENIALS[reason];
   const error = {
     verdict: "deny",
     reason,
-    host: asked.host === undefined ? null : shown(asked.host),
-    port: asked.port ?? null,
+    host: about.host === undefined ? null : shown(about.host),
+    port: about.port ?? null,
     rule: denial.rule === undefined ? null : shown(denial.rule),
-    message: filled(message, asked),
+    message: filled(message, about),
     hint,
     retry: false,
   };
   const fields = [...common(), field("X-Sallyport-Reason", reason)];
   return {
     status,
-    phrase: asked.connect && status !== 407 ? `Blocked (${reason})` : phraseOf(status),
+    phrase: about.connect && status !== 407 ? `Blocked (${reason})` : phraseOf(status),
     fields: status === 407 ? [CHALLENGE, ...fields] : fields,
     body: bodyOf(error),
   };
@@ -259,20 +276,21 @@ export function refusalOf(denial: Denial, asked: Asked): Answer {
  * A failure in HTTP. The status is the one of `failure` where its code allows that, so that no stray number
  * reaches a client; of its message, which may hold an address, nothing is shown.
  */
-export function answerFailure(failure: Failure, asked: Asked): Answer {
+export function answerFailure(failure: Failure, about: About): Answer {
   const explanation = FAILURES[failure.code];
   const status = failureStatus(failure, explanation);
+  const { message, hint } = BY_STATUS.get(status) ?? explanation;
   const error = {
     failure: failure.code,
-    host: asked.host === undefined ? null : shown(asked.host),
-    port: asked.port ?? null,
-    message: CLIENT_FAULTS.get(status) ?? filled(explanation.message, asked),
-    hint: explanation.hint,
-    retry: explanation.retry || status === 503 || status === 504 || status === 408,
+    host: about.host === undefined ? null : shown(about.host),
+    port: about.port ?? null,
+    message: filled(message, about),
+    hint,
+    retry: explanation.retry || PASSING.has(status),
   };
   return {
     status,
-    phrase: asked.connect ? `${phraseOf(status)} (${failure.code})` : phraseOf(status),
+    phrase: about.connect ? `${phraseOf(status)} (${failure.code})` : phraseOf(status),
     fields: [...common(), field("X-Sallyport-Failure", failure.code)],
     body: bodyOf(error),
   };
@@ -293,6 +311,10 @@ function failureStatus(failure: Failure, explanation: FailureExplanation): numbe
   return failure.code === "E_TIMEOUT" && failure.fault === "client" ? 408 : explanation.status;
 }
 
+function unsent(message: string, hint: string): Explanation {
+  return { message: `${message}, so nothing was sent on`, hint: `${SAME_AGAIN} ${hint}` };
+}
+
 function common(): Field[] {
   return [field("Content-Type", "application/json"), field("Cache-Control", "no-store")];
 }
@@ -305,9 +327,9 @@ function phraseOf(status: number): string {
   return PHRASES.get(status) ?? "Refused";
 }
 
-function filled(message: string, asked: Asked): string {
+function filled(message: string, about: About): string {
   // A function: `$&` and its kin in a client's string would be patterns.
-  return message.replace("{host}", () => (asked.host === undefined ? "the host" : shown(asked.host)));
+  return message.replace("{host}", () => (about.host === undefined ? "the host" : shown(about.host)));
 }
 
 /** A client prints this once it has decoded the JSON, so escapes would not protect a terminal: such characters go. */

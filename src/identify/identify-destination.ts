@@ -15,7 +15,8 @@ export type Identified =
  * request names none. Absolute-form beats Host in RFC 9112 section 3.2.2; here they must be equal.
  */
 export function identifyDestination(claims: Claims, door: Door): Identified {
-  const destination = door.tunnel?.destination ?? destinationOf(claims.authority);
+  const claimed = claims.authority === undefined ? undefined : destinationOf(claims.authority);
+  const destination = door.tunnel?.destination ?? claimed;
   if (destination === undefined) {
     throw new Failure(
       "E_BAD_REQUEST",
@@ -30,9 +31,7 @@ export function identifyDestination(claims: Claims, door: Door): Identified {
   return { agree, destination };
 }
 
-export function destinationOf(authority: Authority | undefined): Destination | undefined {
-  if (authority === undefined) return undefined;
-  const { host, port } = authority;
+export function destinationOf({ host, port }: Authority): Destination {
   return host.kind === "name"
     ? { kind: "name", host: host.name, port }
     : { kind: "address", address: host.address, port };

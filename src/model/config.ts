@@ -6,6 +6,8 @@ import type { PolicySource } from "./policy.ts";
 export interface Config {
   /** Absolute path of the file it came from. */
   readonly file: string;
+  /** What stood in it: workers read it for themselves. May hold literal secrets; print none of it. */
+  readonly text: string;
   readonly listen: {
     readonly proxy: Endpoint | undefined;
     readonly admin: AdminEndpoint | undefined;

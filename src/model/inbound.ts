@@ -19,6 +19,10 @@ export interface Inbound extends BodySink {
   readonly responded: number | undefined;
   /** Starts the request's body; called once. Without it the body is discarded with the connection. */
   start(events: InboundEvents): void;
+  /** Before `start`: tells once that the client went away. */
+  whenLost(callback: () => void): void;
+  /** No further request is read after this answer. */
+  closeAfter(): void;
   pause(): void;
   resume(): void;
   /** Sends an interim (1xx) response. */

@@ -40,8 +40,8 @@ export class ExchangeDraft {
     this.#client = door.address;
   }
 
-  asked(client: Client, destination: Destination): void {
-    this.sandbox = client.sandbox;
+  asked({ client, destination }: { readonly client: Client | undefined; readonly destination: Destination }): void {
+    this.sandbox = client?.sandbox;
     this.destination = destination;
   }
 

@@ -14,7 +14,7 @@ export interface RequestRewrite {
   readonly destination: Destination;
   readonly scheme: Scheme;
   readonly injections: readonly RenderedInjection[];
-  /** The request asks for a WebSocket: its `Upgrade` goes on, and `Connection` with it. */
+  /** The request asks for a WebSocket: its `Upgrade` goes on, and the codec nominates it. */
   readonly upgrade: boolean;
 }
 
@@ -36,10 +36,7 @@ export function transformRequest(head: RequestHead, rewrite: RequestRewrite): Re
     else fields.push(field);
   }
   if (!named) fields.unshift(host);
-  if (rewrite.upgrade) {
-    fields.push({ name: "Connection", key: "connection", value: "Upgrade" });
-    fields.push({ name: "Upgrade", key: "upgrade", value: "websocket" });
-  }
+  if (rewrite.upgrade) fields.push({ name: "Upgrade", key: "upgrade", value: "websocket" });
   for (const { field, key, value } of rewrite.injections) fields.push({ name: field, key, value });
   return { method: head.method, target: head.target, minor: 1, fields };
 }

@@ -11,7 +11,7 @@ export function transformResponse(head: ResponseHead): ResponseHead {
   const switches = head.status === 101;
   const fields: Field[] = [];
   for (const field of head.fields) {
-    if (switches && (field.key === "upgrade" || field.key === "connection")) fields.push(field);
+    if (switches && field.key === "upgrade") fields.push(field);
     else if (!isDropped(field.key, nominated)) fields.push(field);
   }
   return { status: head.status, phrase: head.phrase, minor: 1, fields };

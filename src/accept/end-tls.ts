@@ -1,0 +1,62 @@
+/** Ends a client's TLS with a leaf of our own CA. */
+import type { Socket } from "node:net";
+import { type SecureContext, TLSSocket } from "node:tls";
+import type { Deadlines, Expiring } from "../model/deadline.ts";
+import { Failure } from "../model/failure.ts";
+import type { Limits } from "../model/limits.ts";
+
+/**
+ * Resolves with the decrypted connection once the handshake is done.
+ *
+ * `bytes` are the peeked ones; they are handed to the handshake. Rejects with `E_BAD_HELLO` where the client
+ * breaks it off (it does so when it does not trust the CA) or `E_TIMEOUT`.
+ */
+export function endTls(
+  socket: Socket,
+  bytes: Buffer,
+  context: SecureContext,
+  around: { readonly limits: Limits; readonly deadlines: Deadlines },
+): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    if (socket.destroyed) {
+      reject(new Failure("E_BAD_HELLO", "client", "The client left before the handshake"));
+      return;
+    }
+    socket.unshift(bytes);
+    const tls = new TLSSocket(socket, {
+      isServer: true,
+      secureContext: context,
+      ALPNProtocols: ["http/1.1"],
+      requestCert: false,
+    });
+    const entry: Expiring = {
+      deadline: around.deadlines.now() + around.limits.handshake_timeout,
+      expired: () =>
+        fail(new Failure("E_TIMEOUT", "client", "The client did not finish its handshake in time")),
+    };
+    around.deadlines.add(entry);
+    // Stays for good: an error on either socket is never unheard.
+    tls.on("error", () => fail(broken()));
+    tls.once("close", () => fail(broken()));
+    tls.once("secure", () => {
+      around.deadlines.remove(entry);
+      // Client renegotiation is a second, unjudged handshake (CVE-2026-123872).
+      tls.disableRenegotiation();
+      resolve(tls);
+    });
+
+    function fail(failure: Failure): void {
+      around.deadlines.remove(entry);
+      reject(failure);
+      tls.destroy();
+    }
+  });
+}
+
+function broken(): Failure {
+  return new Failure(
+    "E_BAD_HELLO",
+    "client",
+    "The client broke off the TLS handshake; does it trust the CA?",
+  );
+}

@@ -1,0 +1,364 @@
+/** The client's side of HTTP/1.1: bytes in, one request at a time out, answers back in order. */
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Claims, Door } from "../model/arrival.ts";
+import type { Deadlines, Expiring } from "../model/deadline.ts";
+import { Failure } from "../model/failure.ts";
+import type { Inbound, Raw } from "../model/inbound.ts";
+import type { Limits } from "../model/limits.ts";
+import { BodyReader } from "../wire/body-reader.ts";
+import { findHeadEnd } from "../wire/find-head.ts";
+import { type ParsedRequest, parseRequestHead } from "../wire/request-head.ts";
+import { answerBytes } from "./answer.ts";
+import { type Claimed, claimsOf } from "./claims.ts";
+import { Http1Inbound, type InboundHost } from "./http1-inbound.ts";
+import type { Answer } from "./refusal.ts";
+
+export interface Arrival {
+  readonly request: ParsedRequest;
+  readonly claims: Claims;
+  readonly door: Door;
+  readonly inbound: Inbound;
+  /** The TCP socket that the connection runs on. */
+  readonly transport: Socket;
+}
+
+export interface Http1Handlers {
+  /** Called for each request, in order; the next follows when this one is answered. Must not throw. */
+  request(arrival: Arrival): void;
+  /** Not HTTP, or not in time: what to tell the client, if anything. */
+  malformed(failure: Failure): Answer | undefined;
+  closed(): void;
+}
+
+export interface Http1Ends {
+  /** Where plain HTTP is read and written. */
+  readonly socket: Duplex;
+  /** The TCP socket below it, or the same: only it can be reset. */
+  readonly transport: Socket;
+}
+
+export interface Http1Surroundings {
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+  /** While true, connections end after the answer that is under way. */
+  readonly draining: () => boolean;
+}
+
+/** How long a refused client may go on sending before it is cut, so that it reads the refusal first. */
+const LINGER_MS = 2_000;
+/** Bytes of a next request that may wait while one is answered. */
+const PIPELINE_BYTES = 65_536;
+/** Never sent: marks in a failure that nobody is there to read the answer. */
+export const CLIENT_LEFT = 499;
+const NOTHING = Buffer.alloc(0);
+
+type State = "head" | "exchange" | "lingering" | "detached" | "closed";
+
+export class Http1Connection implements InboundHost, Expiring {
+  deadline: number;
+  readonly #socket: Duplex;
+  readonly #transport: Socket;
+  readonly #door: Door;
+  readonly #handlers: Http1Handlers;
+  readonly #around: Http1Surroundings;
+  #state: State = "head";
+  #buffered: Buffer = NOTHING;
+  #scanned = 0;
+  #current: Http1Inbound | undefined = undefined;
+  #body: BodyReader | undefined = undefined;
+  #flowing = false;
+  #ended = false;
+
+  constructor(ends: Http1Ends, door: Door, handlers: Http1Handlers, around: Http1Surroundings) {
+    const { socket, transport } = ends;
+    this.#socket = socket;
+    this.#transport = transport;
+    this.#door = door;
+    this.#handlers = handlers;
+    this.#around = around;
+    this.deadline = around.deadlines.now() + around.limits.head_timeout;
+    around.deadlines.add(this);
+    socket.on("data", this.#onData);
+    socket.on("drain", this.#onDrain);
+    socket.on("end", this.#onEnd);
+    socket.on("error", this.#onError);
+    socket.on("close", this.#onClose);
+  }
+
+  /** Between two requests, or before the first. */
+  get idle(): boolean {
+    return this.#state === "head";
+  }
+
+  /** Tells once that the connection, or what it became, is closed. */
+  whenClosed(callback: () => void): void {
+    if (this.#socket.closed) callback();
+    else this.#socket.once("close", callback);
+  }
+
+  /** Ends an idle connection now and a busy one after its answer. */
+  drain(): void {
+    if (this.#state === "head" && this.#buffered.length === 0) this.#finish();
+    else this.#current?.closeAfter();
+  }
+
+  /** Cuts whatever is under way. */
+  cut(): void {
+    this.#lose(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop"));
+    this.#reset();
+  }
+
+  expired(): void {
+    const failure = new Failure("E_TIMEOUT", "client", "The client took too long", { status: 408 });
+    if (this.#state === "head" && this.#buffered.length > 0) this.#refuse(failure);
+    else if (this.#state === "exchange") {
+      this.#lose(failure);
+      this.#reset();
+    } else this.#socket.destroy();
+  }
+
+  // --- InboundHost ---
+
+  write(bytes: Buffer): boolean {
+    if (this.#socket.destroyed) return true;
+    const more = this.#socket.write(bytes);
+    if (!more) this.deadline = this.#in(this.#around.limits.progress_timeout);
+    return more;
+  }
+
+  startBody(): void {
+    this.#flowing = true;
+    const body = this.#body;
+    if (body === undefined || body.done) {
+      this.#current?.events?.end([]);
+      return;
+    }
+    this.deadline = this.#in(this.#around.limits.progress_timeout);
+    const bytes = this.#buffered;
+    this.#buffered = NOTHING;
+    this.#socket.resume();
+    if (bytes.length > 0) this.#takeBody(bytes);
+    if (this.#ended && this.#state === "exchange") this.#onEnd();
+  }
+
+  pauseBody(): void {
+    this.#socket.pause();
+    this.deadline = Number.POSITIVE_INFINITY;
+  }
+
+  resumeBody(): void {
+    if (this.#body?.done === false) this.deadline = this.#in(this.#around.limits.progress_timeout);
+    this.#socket.resume();
+  }
+
+  answered(close: boolean): void {
+    const whole = this.#body === undefined || this.#body.done;
+    this.#current = undefined;
+    this.#body = undefined;
+    if (close || !whole || this.#ended || this.#around.draining()) {
+      if (this.#socket.destroyed) return;
+      this.#linger();
+      return;
+    }
+    this.#state = "head";
+    this.#scanned = 0;
+    this.deadline = this.#in(this.#around.limits.idle_timeout);
+    this.#socket.resume();
+    if (this.#buffered.length > 0) queueMicrotask(this.#nextHead);
+  }
+
+  abort(): void {
+    this.#reset();
+  }
+
+  detach(): Raw {
+    const early = this.#buffered;
+    this.#buffered = NOTHING;
+    this.#current = undefined;
+    this.#leave("detached");
+    const socket = this.#socket;
+    socket.pause();
+    socket.off("data", this.#onData);
+    socket.off("drain", this.#onDrain);
+    socket.off("end", this.#onEnd);
+    return { socket, early };
+  }
+
+  // --- Internal ---
+
+  #in(ms: number): number {
+    return this.#around.deadlines.now() + ms;
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    if (this.#state === "head") this.#takeHead(bytes);
+    else if (this.#state === "exchange") this.#takeExchange(bytes);
+  };
+
+  #takeHead(bytes: Buffer): void {
+    if (this.#buffered.length === 0) {
+      this.#buffered = bytes;
+      this.deadline = this.#in(this.#around.limits.head_timeout);
+    } else this.#buffered = Buffer.concat([this.#buffered, bytes]);
+    this.#parseHead();
+  }
+
+  readonly #nextHead = (): void => {
+    if (this.#state !== "head" || this.#buffered.length === 0) return;
+    this.deadline = this.#in(this.#around.limits.head_timeout);
+    this.#parseHead();
+  };
+
+  #parseHead(): void {
+    const bytes = this.#buffered;
+    let request: ParsedRequest;
+    let claims: Claimed;
+    let end: number;
+    try {
+      end = findHeadEnd(bytes, this.#scanned);
+      const most = this.#around.limits.head_bytes;
+      if (end < 0 && bytes.length <= most) {
+        this.#scanned = Math.max(0, bytes.length - 3);
+        return;
+      }
+      if (end < 0) end = bytes.length;
+      request = parseRequestHead(bytes, end, this.#around.limits);
+      claims = claimsOf(request, this.#door.scheme);
+    } catch (error) {
+      this.#refuse(asFailure(error));
+      return;
+    }
+    this.#buffered = bytes.length === end ? NOTHING : bytes.subarray(end);
+    this.#begin(request, claims);
+  }
+
+  #begin(request: ParsedRequest, { target, claims }: Claimed): void {
+    this.#state = "exchange";
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.#flowing = false;
+    this.#body =
+      request.framing.kind === "none"
+        ? undefined
+        : new BodyReader(request.framing, this.#around.limits, "client");
+    const inbound = new Http1Inbound(request, target, this);
+    this.#current = inbound;
+    this.#handlers.request({ request, claims, door: this.#door, inbound, transport: this.#transport });
+  }
+
+  #takeExchange(bytes: Buffer): void {
+    if (this.#flowing && this.#body !== undefined && !this.#body.done) this.#takeBody(bytes);
+    else this.#hold(bytes);
+  }
+
+  #hold(bytes: Buffer): void {
+    this.#buffered = this.#buffered.length === 0 ? bytes : Buffer.concat([this.#buffered, bytes]);
+    if (this.#buffered.length > PIPELINE_BYTES) this.#socket.pause();
+  }
+
+  #takeBody(bytes: Buffer): void {
+    const body = this.#body;
+    const inbound = this.#current;
+    if (body === undefined || inbound?.events === undefined) return;
+    const { events } = inbound;
+    this.deadline = this.#in(this.#around.limits.progress_timeout);
+    let next: number;
+    try {
+      next = body.read(bytes, 0, (data) => events.data(data));
+    } catch (error) {
+      this.#break(asFailure(error));
+      return;
+    }
+    if (next < bytes.length) this.#hold(bytes.subarray(next));
+    if (!body.done) return;
+    this.deadline = Number.POSITIVE_INFINITY;
+    events.end(body.trailers);
+  }
+
+  /** The body itself is malformed: whoever relays it is told, and the client too if it has no answer yet. */
+  #break(failure: Failure): void {
+    const answer = this.#current?.responded === undefined ? this.#handlers.malformed(failure) : undefined;
+    this.#lose(failure);
+    if (answer === undefined) this.#reset();
+    else this.#say(answer);
+  }
+
+  #refuse(failure: Failure): void {
+    const answer = this.#handlers.malformed(failure);
+    if (answer === undefined) this.#socket.destroy();
+    else this.#say(answer);
+  }
+
+  #say(answer: Answer): void {
+    this.#current = undefined;
+    this.#socket.write(answerBytes(answer));
+    this.#linger();
+  }
+
+  /** Closes our side and reads on for a moment: closing with unread bytes would reset the answer away. */
+  #linger(): void {
+    this.#state = "lingering";
+    this.#buffered = NOTHING;
+    this.deadline = this.#in(LINGER_MS);
+    this.#socket.resume();
+    this.#socket.end();
+  }
+
+  #finish(): void {
+    this.#leave("closed");
+    this.#socket.end();
+    this.#socket.resume();
+  }
+
+  readonly #onDrain = (): void => {
+    if (this.#state !== "exchange") return;
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.#current?.events?.drained();
+  };
+
+  readonly #onEnd = (): void => {
+    this.#ended = true;
+    if (this.#state === "exchange") {
+      const unfinished = this.#body !== undefined && !this.#body.done;
+      if (!unfinished || !this.#flowing) return;
+      this.#lose(new Failure("E_BAD_REQUEST", "client", "The request body ended early"));
+      this.#reset();
+    } else if (this.#state === "head" && this.#buffered.length > 0) {
+      this.#refuse(new Failure("E_BAD_REQUEST", "client", "The request ended within its head"));
+    } else if (this.#state !== "detached") this.#socket.end();
+  };
+
+  /** Every end is heard at `close`; this listener is there so that an error is never unheard. */
+  readonly #onError = (): void => {};
+
+  readonly #onClose = (): void => {
+    this.#lose(new Failure("E_BAD_REQUEST", "client", "The client went away", { status: CLIENT_LEFT }));
+    this.#leave("closed");
+    this.#handlers.closed();
+  };
+
+  #lose(failure: Failure): void {
+    const inbound = this.#current;
+    this.#current = undefined;
+    inbound?.lost(failure);
+  }
+
+  #reset(): void {
+    this.#leave("closed");
+    // A FIN would let a body that ends with the connection pass for whole.
+    this.#transport.resetAndDestroy();
+    this.#socket.destroy();
+  }
+
+  #leave(state: "closed" | "detached"): void {
+    this.#state = state;
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.#around.deadlines.remove(this);
+  }
+}
+
+function asFailure(error: unknown): Failure {
+  return error instanceof Failure
+    ? error
+    : new Failure("E_INTERNAL", "gate", "The request could not be read", { cause: error });
+}

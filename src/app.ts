@@ -1,0 +1,247 @@
+/** The composition root: joins the rooms to one gate, and owns its reload, its drain and its end. */
+import type { Server, Socket } from "node:net";
+import { ConnectionCaps } from "./accept/connection-caps.ts";
+import { createListener } from "./accept/listener.ts";
+import { createDeadlines } from "./base/deadlines.ts";
+import { LiveSet } from "./base/live-set.ts";
+import { runConnection } from "./connection.ts";
+import { compilePolicy } from "./decide/policy.ts";
+import { Forwarder } from "./forward/forwarder.ts";
+import { createResolver } from "./forward/resolve.ts";
+import { createSurroundings } from "./forward/surroundings.ts";
+import { createUpstreamTls } from "./forward/upstream-tls.ts";
+import type { Config } from "./model/config.ts";
+import type { Limits } from "./model/limits.ts";
+import type { NetworkSource } from "./model/policy.ts";
+import type { Recorder } from "./model/record.ts";
+import type { Ca } from "./pki/ca.ts";
+import { createLeafCache, type LeafCache } from "./pki/leaf-cache.ts";
+import { createMetrics, type Metrics, type MetricsPart } from "./record/metrics.ts";
+import { createRecorder } from "./record/recorder.ts";
+import { createRecordWriter, type RecordWriter } from "./record/writer.ts";
+import { createSecrets } from "./secrets/secrets.ts";
+import type { InForce, World } from "./world.ts";
+
+export interface GateOptions {
+  readonly config: Config;
+  readonly ca: Ca;
+  /** 32 bytes, the same in all workers. */
+  readonly ticketSecret: Uint8Array;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  /** Names this process's life in records. */
+  readonly session: string;
+}
+
+/** What the operator's pages say of one gate. */
+export interface GateState {
+  readonly secretsUnavailable: readonly string[];
+  readonly recordsDropped: number;
+}
+
+export interface Gate {
+  /** Takes connections of this listener from now on. */
+  readonly listener: Server;
+  /** Puts another config in force: at once, as a whole, and for what is under way too. Throws `E_CONFIG`. */
+  apply(config: Config): void;
+  metrics(): Promise<MetricsPart>;
+  state(): GateState;
+  /** Hides what is secret in a text. */
+  redact(text: string): string;
+  /** Opens the records file anew, after a rotation. */
+  reopenRecords(): void;
+  /** Stops accepting, lets what is under way end, cuts what has not after `drain_timeout`; then all is closed. */
+  drain(): Promise<void>;
+}
+
+/** How often deadlines are looked at; no limit is kept more exactly than this. */
+const TICK_MS = 100;
+
+export function createGate(options: GateOptions): Gate {
+  return new RunningGate(options);
+}
+
+class RunningGate implements Gate {
+  readonly listener: Server;
+  readonly #options: GateOptions;
+  /** One object for everybody who obeys limits; a reload changes what is in it. */
+  readonly #limits: { -readonly [K in keyof Limits]: Limits[K] };
+  readonly #deadlines = createDeadlines(performance.now());
+  readonly #metrics: Metrics;
+  readonly #writer: RecordWriter;
+  readonly #recorder: Recorder;
+  readonly #leaves: LeafCache;
+  readonly #world: World;
+  readonly #ticking: NodeJS.Timeout;
+  #inForce: InForce;
+  #ids: Ids;
+  #outward: Outward;
+  #draining = false;
+
+  constructor(options: GateOptions) {
+    const { config } = options;
+    this.#options = options;
+    this.#limits = { ...config.limits };
+    this.#ids = idsOf(config);
+    this.#metrics = createMetrics({
+      version: options.version,
+      node: process.versions.node,
+      rules: () => this.#ids.rules,
+      sandboxes: () => this.#ids.sandboxes,
+    });
+    this.#writer = createRecordWriter({
+      file: config.recordsFile,
+      bufferBytes: this.#limits.record_buffer_bytes,
+      onDrop: (count) => this.#metrics.recordsDropped(count),
+    });
+    this.#recorder = createRecorder({
+      metrics: this.#metrics,
+      writer: this.#writer,
+      session: options.session,
+    });
+    this.#leaves = createLeafCache({
+      ca: options.ca,
+      limits: this.#limits,
+      now: Date.now,
+      ticketSecret: options.ticketSecret,
+      onEvent: this.#recorder.leafCertificate,
+    });
+    this.#inForce = takeUp(config, options);
+    this.#outward = this.#openOutward(config);
+    this.#world = this.#createWorld();
+    this.#ticking = setInterval(() => this.#deadlines.tick(performance.now()), TICK_MS);
+    this.listener = createListener((socket: Socket) => runConnection(socket, "explicit", this.#world));
+  }
+
+  apply(config: Config): void {
+    // Whatever may fail comes first, so that a config is taken up whole or not at all.
+    const force = takeUp(config, this.#options);
+    const outward = this.#openOutward(config);
+    const before = this.#outward;
+    this.#outward = outward;
+    this.#inForce = force;
+    this.#ids = idsOf(config);
+    Object.assign(this.#limits, config.limits);
+    this.#world.live.recheck(force);
+    before.forwarder.retire();
+  }
+
+  metrics(): Promise<MetricsPart> {
+    this.#metrics.leafCacheEntries(this.#leaves.entries);
+    this.#metrics.secretsUnavailable(this.state().secretsUnavailable.length);
+    return this.#metrics.json();
+  }
+
+  state(): GateState {
+    return {
+      secretsUnavailable: this.#inForce.secrets.unavailable().map(({ key }) => key),
+      recordsDropped: this.#writer.dropped,
+    };
+  }
+
+  redact(text: string): string {
+    return this.#inForce.secrets.redact(text);
+  }
+
+  reopenRecords(): void {
+    void this.#writer.reopen();
+  }
+
+  async drain(): Promise<void> {
+    this.#draining = true;
+    this.listener.close();
+    const { connections, live } = this.#world;
+    for (const connection of [...connections]) connection.drain();
+    const last = performance.now() + this.#limits.drain_timeout;
+    while (connections.size + live.size > 0 && performance.now() < last) await pause(TICK_MS / 2);
+    live.clear();
+    for (const connection of [...connections]) connection.cut();
+    // What was cut still writes its record.
+    await pause(0);
+    this.#outward.forwarder.close();
+    this.#leaves.close();
+    clearInterval(this.#ticking);
+    await this.#writer.close();
+  }
+
+  #createWorld(): World {
+    const surroundings = createSurroundings({
+      endpoints: () => this.#outward.endpoints,
+      now: () => performance.now(),
+    });
+    const forwarder = () => this.#outward.forwarder;
+    return {
+      inForce: () => this.#inForce,
+      limits: this.#limits,
+      deadlines: this.#deadlines,
+      recorder: this.#recorder,
+      get forwarder() {
+        return forwarder();
+      },
+      leaves: this.#leaves,
+      surroundings: surroundings.current,
+      caps: new ConnectionCaps(this.#limits),
+      live: new LiveSet(),
+      connections: new Set(),
+      draining: () => this.#draining,
+    };
+  }
+
+  #openOutward({ upstream, listen }: Config): Outward {
+    const resolver = createResolver({
+      servers: upstream.dnsServers,
+      hosts: upstream.dnsHosts,
+      limits: this.#limits,
+      now: () => performance.now(),
+    });
+    const admin = listen.admin === undefined ? [] : [`${listen.admin.host} ${listen.admin.port}`];
+    const forwarder = new Forwarder({
+      limits: this.#limits,
+      deadlines: this.#deadlines,
+      resolver,
+      tls: createUpstreamTls({ caFile: upstream.caFile }),
+      onConnected: this.#recorder.upstreamConnected,
+    });
+    return { forwarder, endpoints: [...resolver.servers(), ...admin] };
+  }
+}
+
+interface Outward {
+  readonly forwarder: Forwarder;
+  /** `address port` of what the gate itself connects to, or listens on for its operator. */
+  readonly endpoints: readonly string[];
+}
+
+interface Ids {
+  readonly rules: readonly string[];
+  readonly sandboxes: readonly string[];
+}
+
+function takeUp({ policy, templates }: Config, { env }: GateOptions): InForce {
+  return {
+    policy: compilePolicy(policy),
+    digest: policy.digest.slice(0, 12),
+    sandboxes: policy.sandboxes,
+    secrets: createSecrets(templates, { env, now: () => performance.now() }),
+  };
+}
+
+/** Of what metrics may be labelled by. */
+function idsOf({ policy }: Config): Ids {
+  const rules = new Set<string>();
+  const networks = [policy.network, ...policy.sandboxes.map(({ network }) => network)];
+  for (const { id } of policy.denylist) rules.add(id);
+  for (const network of networks) for (const id of idsOfNetwork(network)) rules.add(id);
+  return { rules: [...rules], sandboxes: policy.sandboxes.map(({ id }) => id) };
+}
+
+function idsOfNetwork(network: NetworkSource): readonly string[] {
+  if (network.kind === "disabled") return [];
+  return [...network.rules, ...network.denylist].map(({ id }) => id);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

@@ -1,0 +1,37 @@
+/** `check`: reads a config as `serve` would, says everything that is wrong with it, and changes nothing. */
+import { loadConfig } from "../config/load.ts";
+import type { LoadResult, Problem } from "../model/config.ts";
+import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, UsageError } from "./command.ts";
+
+export const check: Command = {
+  name: "check",
+  summary: "validate a config file and print each problem as file:line:col: message",
+  usage: "[FILE] [--json]",
+  optionsHelp: [["--json", "print one JSON object: ok, problems"]],
+  example: "sallyport check /etc/sallyport/sallyport.yaml",
+  options: { json: { type: "boolean" } },
+  run: runCheck,
+};
+
+async function runCheck(values: OptionValues, positionals: readonly string[]): Promise<number> {
+  if (positionals.length > 1) throw new UsageError("Give one file");
+  const result = loadConfig(positionals[0] ?? DEFAULT_CONFIG, 1);
+  const problems = problemsOf(result);
+  if (values["json"] === true) {
+    process.stdout.write(`${JSON.stringify({ ok: result.ok, problems })}\n`);
+  } else {
+    for (const problem of problems) process.stdout.write(`${renderProblem(problem)}\n`);
+    if (result.ok) process.stdout.write(`${result.config.file}: ok\n`);
+  }
+  return result.ok ? EXIT.fine : EXIT.usage;
+}
+
+export function problemsOf(result: LoadResult): readonly Problem[] {
+  return result.ok ? result.warnings : result.problems;
+}
+
+/** `file:line:col: message`, as editors and terminals understand it; a warning says that it is one. */
+export function renderProblem({ severity, file, line, column, message }: Problem): string {
+  const prefix = severity === "warning" ? "warning: " : "";
+  return `${file}:${line}:${column}: ${prefix}${message}`;
+}

@@ -1,0 +1,59 @@
+/** The command line: finds the command, parses its options, turns every way of failing into an exit code. */
+import { parseArgs } from "node:util";
+import { Failure } from "../model/failure.ts";
+import { check } from "./check.ts";
+import { type Command, EXIT, UsageError } from "./command.ts";
+import { explainUrl } from "./explain.ts";
+import { renderCommandHelp, renderHelp } from "./help.ts";
+import { serve } from "./serve.ts";
+import { VERSION } from "./version.ts";
+
+export const COMMANDS: readonly Command[] = [serve, check, explainUrl];
+
+/** Resolves with the exit code: 0 fine, 1 it broke, 2 usage or config, 3 denied. Never rejects. */
+export async function runCommandLine(argv: readonly string[]): Promise<number> {
+  const [name, ...rest] = argv;
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    process.stdout.write(renderHelp(COMMANDS));
+    return name === undefined ? EXIT.usage : EXIT.fine;
+  }
+  if (name === "--version") {
+    process.stdout.write(`sallyport ${VERSION} (Node.js ${process.versions.node})\n`);
+    return EXIT.fine;
+  }
+  const command = COMMANDS.find((candidate) => candidate.name === name);
+  try {
+    if (command === undefined) throw new UsageError(`There is no command ${JSON.stringify(name)}`);
+    return await run(command, rest);
+  } catch (error) {
+    return report(error, command);
+  }
+}
+
+async function run(command: Command, argv: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: { ...command.options, help: { type: "boolean", short: "h" } },
+  });
+  if (values["help"] === true) {
+    process.stdout.write(renderCommandHelp(command));
+    return EXIT.fine;
+  }
+  return command.run(values, positionals);
+}
+
+function report(error: unknown, command: Command | undefined): number {
+  const usage = error instanceof UsageError || isParseArgsError(error);
+  const message = error instanceof Error ? error.message : "Something broke";
+  process.stderr.write(`sallyport: ${message}\n`);
+  if (usage) {
+    process.stderr.write(`Try: sallyport ${command === undefined ? "" : `${command.name} `}--help\n`);
+    return EXIT.usage;
+  }
+  return error instanceof Failure && error.code === "E_CONFIG" ? EXIT.usage : EXIT.broke;
+}
+
+function isParseArgsError(error: unknown): boolean {
+  return error instanceof TypeError && "code" in error && `${error.code}`.startsWith("ERR_PARSE_ARGS");
+}

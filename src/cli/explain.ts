@@ -1,0 +1,140 @@
+/** `explain`: what the gate would do with a request, from the very code that enforces. */
+import { createInterface } from "node:readline/promises";
+import { loadConfig } from "../config/load.ts";
+import { refuseAddress } from "../decide/decide-address.ts";
+import { decideConnection } from "../decide/decide-connection.ts";
+import { decideExchange } from "../decide/decide-exchange.ts";
+import { type Explanation, explain, type Query } from "../decide/explain.ts";
+import { compilePolicy, type Policy } from "../decide/policy.ts";
+import { destinationOf, nameOf } from "../identify/identify-destination.ts";
+import type { Config } from "../model/config.ts";
+import type { Permit } from "../model/decision.ts";
+import { Failure } from "../model/failure.ts";
+import { parseAbsoluteForm, parseAuthorityForm } from "../wire/request-target.ts";
+import { renderProblem } from "./check.ts";
+import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, stringOf, UsageError } from "./command.ts";
+
+export const explainUrl: Command = {
+  name: "explain",
+  summary: "the verdict on a URL, with rule, reason, interception and injected header names",
+  usage: "URL [--method M] [--sandbox ID] [--config FILE] [--json]",
+  optionsHelp: [
+    ["--method M", "the request's method (default GET)"],
+    ["--sandbox ID", "the sandbox that asks; needed where the config names sandboxes"],
+    ["--config FILE", `default ${DEFAULT_CONFIG}`],
+    ["--json", "print one JSON object a line"],
+  ],
+  example: "sallyport explain https://api.github.com/repos/my-org/x --method GET",
+  options: {
+    method: { type: "string" },
+    sandbox: { type: "string" },
+    config: { type: "string" },
+    json: { type: "boolean" },
+  },
+  run: runExplain,
+};
+
+interface Asked {
+  readonly method: string;
+  readonly sandbox: string | undefined;
+  readonly config: Config;
+  readonly policy: Policy;
+}
+
+/** `-` reads `URL` or `METHOD URL` lines from stdin: one process for many questions. */
+async function runExplain(values: OptionValues, positionals: readonly string[]): Promise<number> {
+  const [url] = positionals;
+  if (url === undefined || positionals.length > 1)
+    throw new UsageError("Give one URL, or - for lines on stdin");
+  const asked = askedOf(values);
+  if (asked === undefined) return EXIT.usage;
+  const json = values["json"] === true;
+  if (url !== "-") return answer(url, asked, json);
+  let code: number = EXIT.fine;
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [first = "", second] = line.trim().split(/\s+/);
+    if (first === "") continue;
+    const one = second === undefined ? asked : { ...asked, method: first };
+    code = Math.max(code, answer(second ?? first, one, json));
+  }
+  return code;
+}
+
+function askedOf(values: OptionValues): Asked | undefined {
+  const loaded = loadConfig(stringOf(values, "config") ?? DEFAULT_CONFIG, 1);
+  if (!loaded.ok) {
+    for (const problem of loaded.problems) process.stderr.write(`${renderProblem(problem)}\n`);
+    return undefined;
+  }
+  const { config } = loaded;
+  const sandbox = stringOf(values, "sandbox");
+  if (sandbox !== undefined && !config.policy.sandboxes.some(({ id }) => id === sandbox)) {
+    throw new UsageError(`The config names no sandbox ${JSON.stringify(sandbox)}`);
+  }
+  const method = stringOf(values, "method") ?? "GET";
+  return { method, sandbox, config, policy: compilePolicy(config.policy) };
+}
+
+function answer(url: string, asked: Asked, json: boolean): number {
+  const query = queryOf(url, asked);
+  const explanation = explanationOf(query, asked);
+  const text = json ? `${JSON.stringify({ url, ...explanation })}\n` : render(url, explanation);
+  process.stdout.write(text);
+  return explanation.verdict === "allow" ? EXIT.fine : EXIT.denied;
+}
+
+/** Throws a UsageError where the URL cannot be one of a request through the gate. */
+function queryOf(url: string, { method, sandbox }: Asked): Query {
+  const client = { sandbox, address: "" };
+  try {
+    const tcp = /^tcp:\/\/([^/]+)\/?$/.exec(url)?.[1];
+    if (tcp !== undefined) {
+      const destination = destinationOf(parseAuthorityForm(tcp));
+      return { client, destination, scheme: "tcp", request: { method, target: "/", minor: 1, fields: [] } };
+    }
+    const { scheme, authority, target } = parseAbsoluteForm(url);
+    const destination = destinationOf(authority);
+    return { client, destination, scheme, request: { method, target, minor: 1, fields: [] } };
+  } catch (error) {
+    throw error instanceof Failure ? new UsageError(`${JSON.stringify(url)}: ${error.message}`) : error;
+  }
+}
+
+/** What enforcement would say: identity first, then the rules, then such addresses as the config itself gives. */
+function explanationOf(query: Query, { config, policy, sandbox }: Asked): Explanation {
+  const nobody = { rule: undefined, interception: "none", injected: [] } as const;
+  if (config.policy.sandboxes.length > 0 && sandbox === undefined) {
+    const notes = ["The config names sandboxes: say which one asks with --sandbox"];
+    return { verdict: "deny", reason: "identity-unknown", notes, ...nobody };
+  }
+  const explanation = explain(query, policy);
+  const addresses = config.upstream.dnsHosts.get(nameOf(query.destination));
+  if (explanation.verdict === "deny" || addresses === undefined) return explanation;
+  const mayReachPrivate = permitOf(query, policy)?.mayReachPrivate ?? false;
+  const reasons = addresses.map((address) => refuseAddress(address, mayReachPrivate, policy));
+  const [reason] = reasons;
+  if (reason === undefined || reasons.includes(undefined)) return explanation;
+  const notes = ["upstream.dns.hosts gives the name an address that is refused"];
+  return { ...explanation, verdict: "deny", reason, injected: [], notes };
+}
+
+/** The permit behind an explanation that allows. */
+function permitOf(query: Query, policy: Policy): Permit | undefined {
+  const outside = { ...query, visibility: "destination", request: undefined } as const;
+  const connection = query.scheme === "http" ? undefined : decideConnection(outside, policy);
+  if (connection?.verdict === "tunnel") return connection.allowance.permit;
+  const decision = decideExchange({ ...query, visibility: "request" }, policy);
+  return decision.verdict === "allow" ? decision.permit : undefined;
+}
+
+function render(url: string, explanation: Explanation): string {
+  const lines = [
+    `${explanation.verdict}  ${JSON.stringify(url).slice(1, -1)}`,
+    `  reason        ${explanation.reason}`,
+    `  rule          ${explanation.rule ?? "-"}`,
+    `  interception  ${explanation.interception}`,
+    `  injected      ${explanation.injected.join(", ") || "-"}`,
+    ...explanation.notes.map((note) => `  note          ${note}`),
+  ];
+  return `${lines.join("\n")}\n`;
+}

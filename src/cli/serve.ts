@@ -1,0 +1,223 @@
+/** `serve`: every listener of one config, its reload, its drain and the operator's pages. */
+import cluster from "node:cluster";
+import { availableParallelism } from "node:os";
+import { createAdmin } from "../admin/server.ts";
+import { loadConfig } from "../config/load.ts";
+import { watchConfig } from "../config/watch.ts";
+import type { Config, LoadResult } from "../model/config.ts";
+import { createLog, type Log } from "../record/log.ts";
+import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, sumMetrics } from "../record/metrics.ts";
+import { createSecrets } from "../secrets/secrets.ts";
+import { problemsOf, renderProblem } from "./check.ts";
+import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, stringOf, UsageError } from "./command.ts";
+import { environment, hardenProcess } from "./environment.ts";
+import { createLocalFleet, createWorkerFleet, type Fleet } from "./fleet.ts";
+import { greeting } from "./greeting.ts";
+import { VERSION } from "./version.ts";
+import { runWorker } from "./worker.ts";
+
+export const serve: Command = {
+  name: "serve",
+  summary: "run every listener of a config until SIGTERM",
+  usage: "[--config FILE]",
+  optionsHelp: [["--config FILE", `default ${DEFAULT_CONFIG}; reloaded when it changes and on SIGHUP`]],
+  example: "sallyport serve --config /etc/sallyport/sallyport.yaml",
+  options: { config: { type: "string" } },
+  run: runServe,
+};
+
+async function runServe(values: OptionValues, positionals: readonly string[]): Promise<number> {
+  if (positionals.length > 0) throw new UsageError("serve takes no arguments; name the file with --config");
+  const env = environment();
+  if (cluster.isWorker) {
+    hardenProcess(createLog(process.stderr, (text) => text));
+    await runWorker(env);
+    return EXIT.fine;
+  }
+  const loaded = loadConfig(stringOf(values, "config") ?? DEFAULT_CONFIG, 1);
+  for (const problem of problemsOf(loaded)) process.stderr.write(`${renderProblem(problem)}\n`);
+  if (!loaded.ok) return EXIT.usage;
+  return new Service(loaded.config, env).run();
+}
+
+interface Reloaded {
+  readonly ok: boolean;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly problem: string | undefined;
+}
+
+/** The process that the operator started. */
+class Service {
+  readonly #env: Readonly<Record<string, string | undefined>>;
+  readonly #log: Log;
+  readonly #metrics: Metrics;
+  readonly #fleet: Fleet;
+  #config: Config;
+  #generation = 1;
+  #reloaded: Reloaded;
+  #reloading: Promise<void> = Promise.resolve();
+  #listening = false;
+  #draining = false;
+
+  constructor(config: Config, env: Readonly<Record<string, string | undefined>>) {
+    this.#config = config;
+    this.#env = env;
+    this.#log = createLog(process.stderr, (text) => this.#redact(text));
+    hardenProcess(this.#log);
+    this.#metrics = createMetrics({
+      version: VERSION,
+      node: process.versions.node,
+      rules: () => [],
+      sandboxes: () => [],
+    });
+    this.#fleet = this.#createFleet();
+    this.#reloaded = { ok: true, at: Date.now(), problem: undefined };
+    this.#tookUp(config);
+  }
+
+  /** Resolves with the exit code once the gate has drained. */
+  async run(): Promise<number> {
+    const stopped = signalled(["SIGTERM", "SIGINT"]);
+    const admin = this.#createAdmin();
+    await this.#fleet.start();
+    await admin?.listen();
+    this.#listening = true;
+    process.stderr.write(greeting(this.#config));
+    const { file } = this.#config;
+    const watching = watchConfig(file, [], () => this.#reload("the file changed"));
+    process.on("SIGHUP", () => {
+      this.#fleet.reopenRecords();
+      this.#reload("SIGHUP");
+    });
+    const signal = await stopped;
+    watching.close();
+    this.#draining = true;
+    this.#log.info("Draining", { signal });
+    await this.#fleet.drain();
+    await admin?.close();
+    this.#log.info("Stopped");
+    this.#log.flush();
+    return typeof process.exitCode === "number" ? process.exitCode : EXIT.fine;
+  }
+
+  #createFleet(): Fleet {
+    const { workers } = this.#config;
+    const count = workers === "auto" ? availableParallelism() : workers;
+    const options = {
+      config: this.#config,
+      env: this.#env,
+      onWorkerDeath: (detail: { pid: number | undefined; code: number | null; signal: string | null }) => {
+        const { pid, code, signal } = detail;
+        this.#log.error("A worker died", { pid, code: code ?? "-", signal: signal ?? "-" });
+      },
+    };
+    return count === 1 ? createLocalFleet(options) : createWorkerFleet(options, count);
+  }
+
+  #createAdmin(): ReturnType<typeof createAdmin> | undefined {
+    const { admin } = this.#config.listen;
+    if (admin === undefined) return undefined;
+    return createAdmin({
+      host: admin.host,
+      port: admin.port,
+      version: VERSION,
+      token: () => this.#adminToken(),
+      metrics: async () => {
+        const own = await this.#metrics.json();
+        const text = await sumMetrics([own, ...(await this.#fleet.metrics())]);
+        return { type: METRICS_CONTENT_TYPE, text };
+      },
+      ready: () => ({
+        listening: this.#listening,
+        draining: this.#draining,
+        mode: this.#config.policy.mode,
+        policy: this.#config.policy.digest.slice(0, 12),
+        config: this.#reloaded,
+        ...this.#fleet.state(),
+      }),
+    });
+  }
+
+  #adminToken(): string | undefined {
+    const key = this.#config.listen.admin?.token;
+    if (key === undefined) return undefined;
+    const rendered = createSecrets(this.#config.templates, { env: this.#env, now: () => 0 }).render(key);
+    // A token that cannot be had opens nothing, rather than everything.
+    return rendered.ok ? rendered.value : "";
+  }
+
+  /** One reload at a time, in the order in which they were asked for. */
+  #reload(why: string): void {
+    this.#reloading = this.#reloading.then(() => this.#reloadNow(why));
+  }
+
+  async #reloadNow(why: string): Promise<void> {
+    if (this.#draining) return;
+    const loaded: LoadResult = loadConfig(this.#config.file, this.#generation + 1);
+    if (!loaded.ok) {
+      for (const problem of loaded.problems) process.stderr.write(`${renderProblem(problem)}\n`);
+      const first = loaded.problems[0];
+      this.#refused(why, first === undefined ? "The file cannot be used" : renderProblem(first));
+      return;
+    }
+    try {
+      this.#generation += 1;
+      await this.#fleet.apply(loaded.config);
+    } catch (error) {
+      this.#refused(why, error instanceof Error ? error.message : "The config cannot be used");
+      return;
+    }
+    for (const problem of loaded.warnings) process.stderr.write(`${renderProblem(problem)}\n`);
+    this.#sayWhatNeedsRestart(loaded.config);
+    this.#config = loaded.config;
+    this.#tookUp(loaded.config);
+    this.#log.info("Config taken up", { why, policy: loaded.config.policy.digest.slice(0, 12) });
+  }
+
+  #tookUp({ policy }: Config): void {
+    const at = Date.now();
+    this.#reloaded = { ok: true, at, problem: undefined };
+    this.#metrics.configReload("success", at / 1000);
+    this.#metrics.evaluateOnly(policy.mode === "evaluate_only");
+  }
+
+  #refused(why: string, problem: string): void {
+    const at = Date.now();
+    this.#reloaded = { ok: false, at, problem };
+    this.#metrics.configReload("failure", at / 1000);
+    this.#log.error("Config refused; the last good one stays in force", { why, problem });
+  }
+
+  #sayWhatNeedsRestart(next: Config): void {
+    for (const key of ["listen", "caDir", "workers", "recordsFile"] as const) {
+      if (JSON.stringify(next[key]) === JSON.stringify(this.#config[key])) continue;
+      this.#log.warn("A change takes effect at the next start only", { key: YAML_KEYS[key] });
+    }
+  }
+
+  #redact(text: string): string {
+    return createSecrets(this.#config.templates, { env: this.#env, now: () => 0 }).redact(text);
+  }
+}
+
+const YAML_KEYS = {
+  listen: "listen",
+  caDir: "ca.dir",
+  workers: "workers",
+  recordsFile: "records.file",
+} as const;
+
+/** Resolves with the first of these signals; a second one ends the process at once. */
+function signalled(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let seen = false;
+    for (const signal of signals) {
+      process.on(signal, () => {
+        if (seen) process.exit(EXIT.broke);
+        seen = true;
+        resolve(signal);
+      });
+    }
+  });
+}

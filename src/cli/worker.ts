@@ -1,0 +1,103 @@
+/** One of several workers: does what its supervisor orders, and ends with it. */
+import cluster from "node:cluster";
+import type { Gate } from "../app.ts";
+import { loadConfigText } from "../config/load.ts";
+import type { Config } from "../model/config.ts";
+import { Failure } from "../model/failure.ts";
+import { type Order, openGate, type Report, startListening } from "./fleet.ts";
+
+const STATE_MS = 1_000;
+
+/** Runs until the supervisor orders a drain or is gone. */
+export function runWorker(env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  return new Promise((resolve) => {
+    let gate: Gate | undefined;
+    // Signals are the supervisor's: a terminal sends them to the whole group.
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+    process.on("disconnect", () => process.exit(1));
+    process.on("message", (order: Order) => {
+      if (order.kind === "start") {
+        void start(order, env).then((started) => {
+          gate = started;
+        });
+      } else if (gate !== undefined) void obey(order, gate, resolve);
+    });
+  });
+}
+
+async function start(
+  order: Extract<Order, { kind: "start" }>,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Gate | undefined> {
+  try {
+    const config = configOf(order);
+    const gate = openGate(config, env, Buffer.from(order.ticketSecret, "base64"));
+    await startListening(gate, config);
+    tellState(gate);
+    report({ kind: "listening" });
+    return gate;
+  } catch (error) {
+    report({ kind: "refused", message: messageOf(error) });
+    return undefined;
+  }
+}
+
+async function obey(order: Order, gate: Gate, end: () => void): Promise<void> {
+  switch (order.kind) {
+    case "apply":
+      report({ kind: "done", id: order.id, problem: applied(order, gate) });
+      break;
+    case "metrics":
+      report({ kind: "metrics", id: order.id, part: await gate.metrics() });
+      break;
+    case "reopen":
+      gate.reopenRecords();
+      break;
+    case "drain":
+      await gate.drain();
+      cluster.worker?.disconnect();
+      end();
+      process.exit(0);
+      break;
+    case "start":
+      break;
+  }
+}
+
+function applied(order: Extract<Order, { kind: "apply" }>, gate: Gate): string | undefined {
+  try {
+    gate.apply(configOf(order));
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** The supervisor has checked this very text; only what it refers to can have changed since. */
+function configOf(order: { text: string; file: string; generation: number }): Config {
+  const loaded = loadConfigText(order.text, order.file, order.generation);
+  if (loaded.ok) return loaded.config;
+  throw new Failure("E_CONFIG", "operator", loaded.problems[0]?.message ?? "The config cannot be used");
+}
+
+/** Pushed, so that the supervisor's pages never wait for a busy worker. */
+function tellState(gate: Gate): void {
+  let told = "";
+  const tell = (): void => {
+    const state = gate.state();
+    const text = JSON.stringify(state);
+    if (text === told) return;
+    told = text;
+    report({ kind: "state", state });
+  };
+  tell();
+  setInterval(tell, STATE_MS).unref();
+}
+
+function report(message: Report): void {
+  process.send?.(message, undefined, undefined, () => {});
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : "Something broke";
+}

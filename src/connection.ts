@@ -1,0 +1,193 @@
+/** One connection, before and around its exchanges: refuse it, tunnel it, or look inside. */
+import type { Socket } from "node:net";
+import { answerInbound, CONNECTED } from "./accept/answer.ts";
+import type { Cap } from "./accept/connection-caps.ts";
+import { endTls } from "./accept/end-tls.ts";
+import { type Arrival, Http1Connection, type Http1Ends } from "./accept/http1-connection.ts";
+import { looksLikeHttp, peek } from "./accept/peek.ts";
+import { answerFailure, refusalOf } from "./accept/refusal.ts";
+import { parseIpAddress } from "./base/ip.ts";
+import { decideConnection } from "./decide/decide-connection.ts";
+import { runExchange } from "./exchange.ts";
+import { nameOf } from "./identify/identify-destination.ts";
+import type { Door } from "./model/arrival.ts";
+import type { Denial } from "./model/decision.ts";
+import type { Listener, Question } from "./model/exchange.ts";
+import { Failure } from "./model/failure.ts";
+import type { Raw } from "./model/inbound.ts";
+import { ExchangeDraft } from "./record/draft.ts";
+import { runTunnel, type TunnelEnd } from "./tunnel.ts";
+import { tlsAlert } from "./wire/tls-alert.ts";
+import { ask, type InForce, type World } from "./world.ts";
+
+/** TLS alert `access_denied`, RFC 8446 section 6.2. */
+const ACCESS_DENIED = 49;
+
+/** A client's connection to the explicit proxy. Returns at once; the rest follows in events. */
+export function runConnection(socket: Socket, listener: Listener, world: World): void {
+  const cap = world.caps.open();
+  if (cap === undefined) {
+    socket.resetAndDestroy();
+    return;
+  }
+  world.recorder.connectionOpened(listener);
+  socket.once("close", () => {
+    cap.release();
+    world.recorder.connectionClosed(listener);
+  });
+  const address = parseIpAddress(socket.remoteAddress ?? "")?.text ?? "";
+  serve(
+    { socket, transport: socket },
+    { listener, address, tunnel: undefined, scheme: "http", serverName: undefined },
+    cap,
+    world,
+  );
+}
+
+/** Reads requests off a connection until it ends; each is an exchange, or a CONNECT. */
+function serve(ends: Http1Ends, door: Door, cap: Cap, world: World): Http1Connection {
+  const connection = new Http1Connection(
+    ends,
+    door,
+    {
+      request: (arrival) => {
+        if (arrival.request.method === "CONNECT") void runConnect(arrival, cap, world);
+        else void runExchange(arrival, cap, world);
+      },
+      malformed: (failure) => {
+        const record = new ExchangeDraft(world.recorder, door);
+        record.policy = world.inForce().digest;
+        const answer = answerFailure(failure, { host: undefined, port: undefined, connect: false });
+        record.failed(failure);
+        record.status = answer.status;
+        record.end();
+        return answer;
+      },
+      closed: () => void world.connections.delete(connection),
+    },
+    world,
+  );
+  world.connections.add(connection);
+  return connection;
+}
+
+/** CONNECT: decided on its name alone. Ends in a record unless the requests inside make their own. */
+async function runConnect(arrival: Arrival, cap: Cap, world: World): Promise<void> {
+  const { inbound, door } = arrival;
+  const record = new ExchangeDraft(world.recorder, door);
+  record.method = "CONNECT";
+  record.visibility = "destination";
+  record.protocol = "tls-tunnel";
+  try {
+    const end = await proceed(arrival, cap, record, world);
+    if (end === "inspected") return;
+    if (end !== undefined) refuse(end, arrival, record);
+  } catch (error) {
+    const failure =
+      error instanceof Failure
+        ? error
+        : new Failure("E_INTERNAL", "gate", "Something broke in the gate", { cause: error });
+    record.failed(failure);
+    if (inbound.responded === undefined) answerInbound(inbound, answerFailure(failure, aboutOf(record)));
+  }
+  record.status = inbound.responded;
+  record.end();
+}
+
+/** A denial, `inspected` where records follow from inside, or undefined where a tunnel came to its end. */
+async function proceed(
+  arrival: Arrival,
+  cap: Cap,
+  record: ExchangeDraft,
+  world: World,
+): Promise<Denial | "inspected" | undefined> {
+  const force = world.inForce();
+  record.policy = force.digest;
+  const asked = ask(arrival, "destination", force);
+  record.asked(asked);
+  if (asked.denial !== undefined) return asked.denial;
+  const { question } = asked;
+  // A tunnel inside a tunnel would be judged by nobody (M01).
+  if (arrival.door.tunnel !== undefined)
+    return { verdict: "deny", reason: "method-refused", rule: undefined };
+  if (!cap.claim(question.client.sandbox))
+    return { verdict: "deny", reason: "limit-exceeded", rule: undefined };
+
+  const decision = decideConnection(question, force.policy);
+  if (decision.verdict === "deny") return decision;
+  if (decision.verdict === "inspect") {
+    return inspect({ raw: arrival.inbound.takeOver(CONNECTED), arrival, question, cap, world });
+  }
+  record.decided(decision.allowance);
+  if (decision.opaque) record.protocol = "tcp";
+  const end: TunnelEnd = await runTunnel({ arrival, question, decision, force, record, world });
+  if (end.kind === "inspect") return inspect({ raw: end.raw, arrival, question, cap, world });
+  return end.denial;
+}
+
+interface Inspection {
+  readonly raw: Raw;
+  readonly arrival: Arrival;
+  readonly question: Question;
+  readonly cap: Cap;
+  readonly world: World;
+}
+
+/** Ends the client's TLS, or reads its plain HTTP; what is inside arrives as requests of its own. */
+async function inspect({ raw, arrival, question, cap, world }: Inspection): Promise<Denial | "inspected"> {
+  const socket = arrival.transport;
+  const peeked = await peek(raw, world, world.limits.handshake_timeout);
+  const { client, destination } = question;
+  const tunnel = { client, destination };
+  if (peeked.kind === "other") {
+    if (!looksLikeHttp(peeked.bytes)) return { verdict: "deny", reason: "needs-inspection", rule: undefined };
+    socket.unshift(peeked.bytes);
+    live(
+      serve({ socket, transport: socket }, { ...arrival.door, scheme: "http", tunnel }, cap, world),
+      question,
+      world,
+    );
+    return "inspected";
+  }
+  const { serverName } = peeked.hello;
+  const context = world.leaves.contextFor(client.sandbox, serverName ?? nameOf(destination));
+  if (context === undefined) return { verdict: "deny", reason: "limit-exceeded", rule: undefined };
+  const tls = await endTls(socket, peeked.bytes, context, world);
+  const door: Door = { ...arrival.door, scheme: "https", tunnel, serverName };
+  live(serve({ socket: tls, transport: socket }, door, cap, world), question, world);
+  return "inspected";
+}
+
+/** An inspected connection lives as long as its name may be asked for at all. */
+function live(connection: Http1Connection, question: Question, world: World): void {
+  const entry = {
+    holds: (force: InForce) => decideConnection(question, force.policy).verdict !== "deny",
+    cut: () => connection.cut(),
+  };
+  world.live.add(entry);
+  connection.whenClosed(() => world.live.remove(entry));
+}
+
+/** In words where the CONNECT is unanswered; after that in an alert, for nobody reads HTTP there any more. */
+function refuse(denial: Denial, { inbound, transport }: Arrival, record: ExchangeDraft): void {
+  record.refused(denial);
+  if (inbound.responded === undefined) {
+    answerInbound(inbound, refusalOf(denial, aboutOf(record)));
+    return;
+  }
+  transport.end(tlsAlert(ACCESS_DENIED));
+  transport.destroySoon();
+}
+
+function aboutOf(record: ExchangeDraft): {
+  host: string | undefined;
+  port: number | undefined;
+  connect: boolean;
+} {
+  const { destination } = record;
+  return {
+    host: destination === undefined ? undefined : nameOf(destination),
+    port: destination?.port,
+    connect: true,
+  };
+}

@@ -1,0 +1,58 @@
+/** Idle upstream connections, kept by key; the one used last is used first, so that extras expire. */
+import type { Limits } from "../model/limits.ts";
+import type { Http1Upstream, UpstreamHome } from "./http1-upstream.ts";
+
+export class UpstreamPool implements UpstreamHome {
+  readonly #idle = new Map<string, Http1Upstream[]>();
+  readonly #all = new Set<Http1Upstream>();
+  #retired = false;
+  readonly #limits: Pick<Limits, "pool_connections">;
+
+  /** `limits` is read at each use, so its properties may change. */
+  constructor(limits: Pick<Limits, "pool_connections">) {
+    this.#limits = limits;
+  }
+
+  adopt(upstream: Http1Upstream): void {
+    this.#all.add(upstream);
+  }
+
+  take(key: string): Http1Upstream | undefined {
+    const idle = this.#idle.get(key);
+    while (idle !== undefined) {
+      const upstream = idle.pop();
+      if (upstream === undefined) return undefined;
+      if (upstream.usable) return upstream;
+      upstream.destroy();
+    }
+    return undefined;
+  }
+
+  idle(upstream: Http1Upstream, keepMs: number): void {
+    const idle = this.#idle.get(upstream.poolKey);
+    if (this.#retired || keepMs === 0 || (idle?.length ?? 0) >= this.#limits.pool_connections)
+      upstream.destroy();
+    else if (idle === undefined) this.#idle.set(upstream.poolKey, [upstream]);
+    else idle.push(upstream);
+  }
+
+  closed(upstream: Http1Upstream): void {
+    this.#all.delete(upstream);
+    const idle = this.#idle.get(upstream.poolKey);
+    if (idle === undefined) return;
+    const at = idle.indexOf(upstream);
+    if (at >= 0) idle.splice(at, 1);
+    if (idle.length === 0) this.#idle.delete(upstream.poolKey);
+  }
+
+  /** Closes what idles and keeps nothing from now on. */
+  retire(): void {
+    this.#retired = true;
+    for (const idle of [...this.#idle.values()]) for (const upstream of [...idle]) upstream.destroy();
+  }
+
+  /** Closes everything. */
+  destroy(): void {
+    for (const upstream of [...this.#all]) upstream.destroy();
+  }
+}

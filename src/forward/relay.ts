@@ -1,0 +1,175 @@
+/** Moves one exchange between its two ends, with back-pressure, and makes no cut body look whole. */
+import type { Deadlines } from "../model/deadline.ts";
+import type { FieldLines, Framing, ResponseHead } from "../model/exchange.ts";
+import { Failure } from "../model/failure.ts";
+import type { Inbound, InboundEvents, Outbound, OutboundEvents } from "../model/inbound.ts";
+import type { Leg, Outcome } from "../model/leg.ts";
+import type { Limits } from "../model/limits.ts";
+import { validateSwitch } from "../wire/upgrade.ts";
+import { type Splice, splice } from "./splice.ts";
+
+export interface Relaying {
+  /** Resolves once, when nothing more of this exchange moves. Never rejects. */
+  readonly done: Promise<Outcome>;
+  /** Ends it now; `done` tells of `failure`. */
+  cut(failure: Failure): void;
+}
+
+export interface RelaySurroundings {
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+}
+
+type Upstream = Outbound & { readonly reused: boolean };
+
+/** How long a client that waits for `100 Continue` waits for a silent upstream. */
+const CONTINUE_MS = 1_000;
+
+export function relay(inbound: Inbound, upstream: Upstream, leg: Leg, around: RelaySurroundings): Relaying {
+  const running = new Relay(inbound, upstream, leg, around);
+  running.begin();
+  return running;
+}
+
+class Relay implements Relaying {
+  readonly done: Promise<Outcome>;
+  readonly #inbound: Inbound;
+  readonly #outbound: Upstream;
+  readonly #leg: Leg;
+  readonly #around: RelaySurroundings;
+  #resolve: (outcome: Outcome) => void = () => {};
+  #splice: Splice | undefined = undefined;
+  #status: number | undefined = undefined;
+  #bytesOut = 0;
+  #bytesIn = 0;
+  #requestWhole = false;
+  #over = false;
+  #continueTimer: NodeJS.Timeout | undefined = undefined;
+
+  constructor(inbound: Inbound, outbound: Upstream, leg: Leg, around: RelaySurroundings) {
+    this.#inbound = inbound;
+    this.#outbound = outbound;
+    this.#leg = leg;
+    this.#around = around;
+    this.done = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  begin(): void {
+    this.#outbound.send(this.#leg.head, this.#leg.framing, this.#upstreamEvents());
+    this.#inbound.start(this.#clientEvents());
+    if (!this.#leg.expectContinue || this.#requestWhole) return;
+    this.#continueTimer = setTimeout(() => this.#goAhead(), CONTINUE_MS);
+    this.#continueTimer.unref();
+  }
+
+  #clientEvents(): InboundEvents {
+    return {
+      data: (bytes) => {
+        this.#bytesOut += bytes.length;
+        if (!this.#over && !this.#outbound.write(bytes)) this.#inbound.pause();
+      },
+      end: (trailers) => {
+        this.#requestWhole = true;
+        if (!this.#over) this.#outbound.end(this.#leg.requestTrailers(trailers));
+      },
+      drained: () => {
+        if (!this.#over) this.#outbound.resume();
+      },
+      gone: (failure) => {
+        if (this.#over) return;
+        this.#outbound.abort();
+        this.#settle({ kind: "failed", failure, ...this.#counts() });
+      },
+    };
+  }
+
+  #upstreamEvents(): OutboundEvents {
+    return {
+      informed: (head) => {
+        clearTimeout(this.#continueTimer);
+        this.#inbound.inform(this.#leg.response(head));
+      },
+      head: (head, framing) => this.#takeHead(head, framing),
+      data: (bytes) => {
+        this.#bytesIn += bytes.length;
+        if (!this.#inbound.write(bytes)) this.#outbound.pause();
+      },
+      end: (trailers) => this.#finish(trailers),
+      drained: () => {
+        if (!this.#over) this.#inbound.resume();
+      },
+      failed: (failure, untouched) => {
+        if (this.#over) return;
+        const again = untouched && this.#outbound.reused && this.#leg.framing.kind === "none";
+        if (again && isIdempotent(this.#leg.head.method)) this.#settle({ kind: "stale" });
+        else this.#settle({ kind: "failed", failure, ...this.#counts() });
+      },
+    };
+  }
+
+  #takeHead(head: ResponseHead, framing: Framing): void {
+    clearTimeout(this.#continueTimer);
+    this.#status = head.status;
+    if (head.status !== 101) {
+      this.#inbound.respond(this.#leg.response(head), framing);
+      return;
+    }
+    if (this.#leg.upgrade && validateSwitch(this.#leg.head.fields, head.fields)) this.#switch(head);
+    else this.cut(new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The upstream switched protocols unasked"));
+  }
+
+  /** What follows a valid 101 is nobody's HTTP: bytes both ways, unread. */
+  #switch(head: ResponseHead): void {
+    this.#over = true;
+    clearTimeout(this.#continueTimer);
+    const upstream = this.#outbound.takeOver();
+    const client = this.#inbound.takeOver(this.#leg.response(head));
+    this.#splice = splice(client, upstream, this.#around);
+    void this.#splice.done.then(({ bytesOut, bytesIn, failure }) => {
+      const relayed = { status: head.status, bytesOut, bytesIn };
+      this.#resolve(
+        failure === undefined ? { kind: "relayed", ...relayed } : { kind: "failed", failure, ...relayed },
+      );
+    });
+  }
+
+  cut(failure: Failure): void {
+    if (this.#splice !== undefined) {
+      this.#splice.cut(failure);
+    } else if (!this.#over) {
+      this.#outbound.abort();
+      this.#settle({ kind: "failed", failure, ...this.#counts() });
+    }
+  }
+
+  #finish(trailers: FieldLines): void {
+    if (this.#over) return;
+    // An answer that comes before the request is whole is final: the rest of the request has no reader.
+    if (!this.#requestWhole) this.#inbound.closeAfter();
+    this.#inbound.end(this.#leg.responseTrailers(trailers));
+    this.#settle({ kind: "relayed", ...this.#counts() });
+  }
+
+  #goAhead(): void {
+    if (!this.#over && this.#status === undefined) {
+      this.#inbound.inform({ status: 100, phrase: "Continue", minor: 1, fields: [] });
+    }
+  }
+
+  #counts(): { status: number | undefined; bytesOut: number; bytesIn: number } {
+    return { status: this.#status, bytesOut: this.#bytesOut, bytesIn: this.#bytesIn };
+  }
+
+  #settle(outcome: Outcome): void {
+    this.#over = true;
+    clearTimeout(this.#continueTimer);
+    this.#resolve(outcome);
+  }
+}
+
+/** RFC 9110 section 9.2.2. */
+function isIdempotent(method: string): boolean {
+  return /^(?:GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method);
+}

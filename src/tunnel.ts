@@ -1,0 +1,137 @@
+/** A tunnel: bytes that nobody looks into, once their outside has been checked against what was decided. */
+import { CONNECTED } from "./accept/answer.ts";
+import type { Arrival } from "./accept/http1-connection.ts";
+import { looksLikeHttp, peek } from "./accept/peek.ts";
+import { decideConnection } from "./decide/decide-connection.ts";
+import { splice } from "./forward/splice.ts";
+import { nameOf } from "./identify/identify-destination.ts";
+import type { ConnectionDecision, Denial, Reason } from "./model/decision.ts";
+import type { Question } from "./model/exchange.ts";
+import { Failure } from "./model/failure.ts";
+import type { Raw } from "./model/inbound.ts";
+import type { ExchangeDraft } from "./record/draft.ts";
+import type { ClientHello } from "./wire/client-hello.ts";
+import { type InForce, reach, routeOf, type World } from "./world.ts";
+
+export interface Tunnelling {
+  readonly arrival: Arrival;
+  readonly question: Question;
+  readonly decision: Extract<ConnectionDecision, { verdict: "tunnel" }>;
+  readonly force: InForce;
+  readonly record: ExchangeDraft;
+  readonly world: World;
+}
+
+export type TunnelEnd =
+  | { readonly kind: "ended"; readonly denial: Denial | undefined }
+  /** What came cannot pass unseen, but may be looked into. */
+  | { readonly kind: "inspect"; readonly raw: Raw };
+
+/**
+ * Dials first, so that trouble upstream is answered to the CONNECT in words; nothing of the client's is sent
+ * before its ClientHello has been compared with the decided name.
+ */
+export async function runTunnel(tunnelling: Tunnelling): Promise<TunnelEnd> {
+  const { arrival, question, decision, force, record, world } = tunnelling;
+  const { permit } = decision.allowance;
+  const route = routeOf(permit, "", force, world);
+  const opened = await reach(arrival.inbound, world, (signal) => world.forwarder.open(route, signal));
+  if (opened.kind === "refused") return { kind: "ended", denial: opened.denial };
+  const upstream: Raw = { socket: opened.upstream, early: NOTHING };
+  if (world.inForce() !== force) {
+    const again = decideConnection(question, world.inForce().policy);
+    if (again.verdict !== "tunnel") {
+      upstream.socket.destroy();
+      return {
+        kind: "ended",
+        denial: again.verdict === "deny" ? again : deny("needs-inspection", permit.rule),
+      };
+    }
+  }
+  const client = arrival.inbound.takeOver(CONNECTED);
+  try {
+    const checked = decision.opaque
+      ? await checkOpaque(client, upstream, tunnelling)
+      : await checkHello(client, tunnelling);
+    if (checked.kind !== "pass") {
+      upstream.socket.destroy();
+      return checked;
+    }
+    record.leaves();
+    return await pass({ socket: client.socket, early: checked.early }, upstream, tunnelling);
+  } catch (error) {
+    upstream.socket.destroy();
+    client.socket.destroy();
+    throw error;
+  }
+}
+
+type Checked = { readonly kind: "pass"; readonly early: Buffer } | TunnelEnd;
+
+/** TLS whose SNI is the decided name passes; all else is refused, or looked into. */
+async function checkHello(client: Raw, { question, decision, world }: Tunnelling): Promise<Checked> {
+  const { permit } = decision.allowance;
+  const peeked = await peek(client, world, world.limits.handshake_timeout);
+  const raw: Raw = { socket: client.socket, early: peeked.bytes };
+  if (peeked.kind === "other") {
+    const inspectable = decision.mayInspect && looksLikeHttp(peeked.bytes);
+    return inspectable ? { kind: "inspect", raw } : ended("needs-inspection", permit.rule);
+  }
+  const reason = disagreement(peeked.hello, question);
+  if (reason !== undefined) return ended(reason, permit.rule);
+  // The name that ECH hides could be any; ended here, the inner hello never leaves (D18, D19).
+  if (peeked.hello.ech) {
+    return decision.mayInspect ? { kind: "inspect", raw } : ended("needs-inspection", permit.rule);
+  }
+  return { kind: "pass", early: peeked.bytes };
+}
+
+/** Under a tcp rule whoever speaks first may; a visible SNI must still be the decided name. */
+async function checkOpaque(client: Raw, upstream: Raw, tunnelling: Tunnelling): Promise<Checked> {
+  const { question, decision, world } = tunnelling;
+  const forward = (bytes: Buffer): void => void client.socket.write(bytes);
+  upstream.socket.on("data", forward);
+  try {
+    const peeked = await peek(client, world, world.limits.tunnel_idle_timeout);
+    const reason = peeked.kind === "hello" ? disagreement(peeked.hello, question) : undefined;
+    return reason === "names-disagree"
+      ? ended(reason, decision.allowance.permit.rule)
+      : { kind: "pass", early: peeked.bytes };
+  } finally {
+    upstream.socket.off("data", forward);
+    upstream.socket.pause();
+  }
+}
+
+async function pass(client: Raw, upstream: Raw, { question, record, world }: Tunnelling): Promise<TunnelEnd> {
+  const joined = splice(client, upstream, world);
+  const live = {
+    holds: (force: InForce) => decideConnection(question, force.policy).verdict === "tunnel",
+    cut: () => joined.cut(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop")),
+  };
+  world.live.add(live);
+  const spliced = await joined.done;
+  world.live.remove(live);
+  record.relayed(spliced);
+  if (spliced.failure === undefined) return { kind: "ended", denial: undefined };
+  const now = decideConnection(question, world.inForce().policy);
+  if (now.verdict === "deny") return { kind: "ended", denial: now };
+  throw spliced.failure;
+}
+
+/** Why this hello may not go where CONNECT was granted; undefined where it may. */
+function disagreement(hello: ClientHello, question: Question): Reason | undefined {
+  const { destination } = question;
+  if (hello.serverName === undefined) return destination.kind === "address" ? undefined : "no-name";
+  return hello.serverName === nameOf(destination) ? undefined : "names-disagree";
+}
+
+function ended(reason: Reason, rule: string | undefined): TunnelEnd {
+  return { kind: "ended", denial: deny(reason, rule) };
+}
+
+function deny(reason: Reason, rule: string | undefined): Denial {
+  return { verdict: "deny", reason, rule };
+}
+
+const NOTHING = Buffer.alloc(0);

@@ -1,0 +1,149 @@
+/** What the sentences share: the world they act on, and the steps that both of them take. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { ConnectionCaps } from "./accept/connection-caps.ts";
+import type { Arrival, Http1Connection } from "./accept/http1-connection.ts";
+import type { LiveSet } from "./base/live-set.ts";
+import { decideAddress, type Surroundings } from "./decide/decide-address.ts";
+import type { Policy } from "./decide/policy.ts";
+import type { Forwarder } from "./forward/forwarder.ts";
+import { identifyClient } from "./identify/identify-client.ts";
+import { identifyDestination, nameOf } from "./identify/identify-destination.ts";
+import type { Deadlines } from "./model/deadline.ts";
+import type { Denial, Permit } from "./model/decision.ts";
+import type { Client, Destination, Question, Visibility } from "./model/exchange.ts";
+import { Failure } from "./model/failure.ts";
+import type { Inbound } from "./model/inbound.ts";
+import type { Route } from "./model/leg.ts";
+import type { Limits } from "./model/limits.ts";
+import type { SandboxSource } from "./model/policy.ts";
+import type { Recorder } from "./model/record.ts";
+import type { LeafCache } from "./pki/leaf-cache.ts";
+import type { Secrets } from "./secrets/secrets.ts";
+import type { RenderedInjection } from "./transform/transform-request.ts";
+
+/** What an exchange needs from the world: `app.ts` supplies the real one, tests supply fakes. */
+export interface World {
+  /** Read once for each decision, so that a reload never splits one. */
+  readonly inForce: () => InForce;
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+  readonly recorder: Recorder;
+  readonly forwarder: Forwarder;
+  readonly leaves: LeafCache;
+  readonly surroundings: () => Surroundings;
+  readonly caps: ConnectionCaps;
+  /** What is under way and is decided again on a reload. */
+  readonly live: LiveSet<InForce>;
+  readonly connections: Set<Http1Connection>;
+  readonly draining: () => boolean;
+}
+
+/** A policy and what belongs to it; replaced as a whole. */
+export interface InForce {
+  readonly policy: Policy;
+  /** As records carry it. */
+  readonly digest: string;
+  readonly sandboxes: readonly SandboxSource[];
+  readonly secrets: Secrets;
+}
+
+export type Asked =
+  | {
+      readonly client: Client;
+      readonly destination: Destination;
+      readonly question: Question;
+      readonly denial?: undefined;
+    }
+  | { readonly client: Client | undefined; readonly destination: Destination; readonly denial: Denial };
+
+/** Who asks for where; a denial where nobody in particular does, or the claims differ. Throws `E_BAD_REQUEST`. */
+export function ask(arrival: Arrival, visibility: Visibility, force: InForce): Asked {
+  const { claims, door, inbound } = arrival;
+  const { agree, destination } = identifyDestination(claims, door);
+  const client =
+    door.tunnel?.client ??
+    identifyClient(
+      { address: door.address, proxyAuthorization: claims.proxyAuthorization },
+      force.sandboxes,
+      (key, presented) => tokenMatches(force.secrets, key, presented),
+    );
+  if (client === undefined) return { client, destination, denial: deny("identity-unknown") };
+  if (!agree) return { client, destination, denial: deny("names-disagree") };
+  // Clear text on the port of TLS is not what a rule let through.
+  if (door.tunnel !== undefined && door.scheme === "http" && destination.port === 443) {
+    return { client, destination, denial: deny("needs-inspection") };
+  }
+  const scheme = visibility === "request" ? door.scheme : "https";
+  const request = visibility === "request" ? inbound.head : undefined;
+  return { client, destination, question: { client, destination, scheme, visibility, request } };
+}
+
+export type Rendered =
+  | {
+      readonly injections: readonly RenderedInjection[];
+      readonly generation: string;
+      readonly denial?: undefined;
+    }
+  | { readonly denial: Denial };
+
+/** The permit's fields with their secrets in them; `generation` changes whenever one of those does. */
+export function renderInjections(permit: Permit, secrets: Secrets): Rendered {
+  const injections: RenderedInjection[] = [];
+  let generation = "";
+  for (const { field, key, secret } of permit.injections) {
+    const rendered = secrets.render(secret);
+    if (!rendered.ok) return { denial: { ...deny("secret-unavailable"), rule: permit.rule } };
+    injections.push({ field, key, value: rendered.value });
+    generation += `.${rendered.generation}`;
+  }
+  return { injections, generation };
+}
+
+/** Connections are shared by exchanges of one sandbox, one destination, one policy and one set of secrets. */
+export function routeOf(permit: Permit, secretGeneration: string, force: InForce, world: World): Route {
+  const { client, destination, scheme } = permit;
+  const { generation } = force.policy;
+  const host = nameOf(destination);
+  return {
+    permit,
+    guard: (address) => decideAddress(permit, address, force.policy, world.surroundings()),
+    poolKey: `${client.sandbox ?? ""} ${scheme} ${host} ${destination.port} ${generation}${secretGeneration} ${permit.mayReachPrivate}`,
+  };
+}
+
+/** Runs `step` until it is done, takes too long, or nobody is left who waits for it. */
+export async function reach<T>(
+  inbound: Inbound,
+  world: World,
+  step: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const { connect_timeout } = world.limits;
+  const timer = setTimeout(() => {
+    controller.abort(new Failure("E_TIMEOUT", "upstream", "The upstream could not be reached in time"));
+  }, connect_timeout);
+  inbound.whenLost(() => {
+    controller.abort(new Failure("E_BAD_REQUEST", "client", "The client went away", { status: 499 }));
+  });
+  try {
+    return await step(controller.signal);
+  } catch (error) {
+    // Whatever the step calls it, the reason for stopping is ours.
+    throw controller.signal.aborted ? controller.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function deny(reason: Denial["reason"]): Denial {
+  return { verdict: "deny", reason, rule: undefined };
+}
+
+function tokenMatches(secrets: Secrets, key: string, presented: string): boolean {
+  const rendered = secrets.render(key);
+  return rendered.ok && timingSafeEqual(digestOf(rendered.value), digestOf(presented));
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text, "latin1").digest();
+}
