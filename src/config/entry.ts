@@ -1,0 +1,69 @@
+/** What the entries of allowlist and denylist share. Pure. */
+import { isLocalhost, isSpecialUse, parseHostname } from "../base/hostname.ts";
+import type { PatternSource } from "../model/policy.ts";
+import { parseDomain } from "./domain.ts";
+import { type Fields, readInteger, readList, readText } from "./expect.ts";
+import { closedClass } from "./ranges.ts";
+import type { Report } from "./report.ts";
+import type { TreeNode } from "./tree.ts";
+
+export interface PlacedPattern {
+  readonly source: PatternSource;
+  readonly written: string;
+}
+
+export function readPattern(report: Report, fields: Fields<"domain">): PlacedPattern | undefined {
+  const node = fields.get("domain");
+  if (node === undefined) {
+    report.error(fields.at, "An entry needs a `domain`");
+    return undefined;
+  }
+  const written = readText(report, node, "`domain`");
+  if (written === undefined) return undefined;
+  const parsed = parseDomain(written);
+  if (parsed.ok) return { source: parsed.pattern, written };
+  report.error(node.at, parsed.problem);
+  return undefined;
+}
+
+/** Letters, digits, dots, hyphens and underscores: it becomes a metric label. */
+export function readId(report: Report, node: TreeNode | undefined): string | undefined {
+  const id = node && readText(report, node, "`id`");
+  if (node === undefined || id === undefined) return undefined;
+  if (/^[A-Za-z0-9._-]{1,64}$/.test(id)) return id;
+  report.error(node.at, "`id` must be 1 to 64 letters, digits, dots, hyphens or underscores");
+  return undefined;
+}
+
+export function readPorts(report: Report, node: TreeNode | undefined): readonly number[] | undefined {
+  const items = node && readList(report, node, "`ports`");
+  if (node === undefined || items === undefined) return undefined;
+  if (items.length === 0)
+    report.error(node.at, "`ports` is empty, so nothing can match; leave it out or list some");
+  const ports = new Set<number>();
+  for (const item of items) {
+    const port = readInteger(report, item, "A port", { min: 1, max: 65_535 });
+    if (port === undefined) continue;
+    if (ports.has(port)) report.error(item.at, `Port ${port} is listed twice`);
+    ports.add(port);
+  }
+  return [...ports];
+}
+
+/** Why no request can ever get through an entry of this pattern, whatever else it says; undefined where some can. */
+export function hopeless(pattern: PatternSource): string | undefined {
+  if (pattern.kind === "exact") {
+    const host = parseHostname(pattern.host);
+    return host !== undefined && isLocalhost(host)
+      ? "Names under `localhost` are refused whatever is listed"
+      : undefined;
+  }
+  if (pattern.kind === "wildcard") {
+    const example = parseHostname(`name.${pattern.base}`);
+    return example !== undefined && isSpecialUse(example)
+      ? "No wildcard covers names under `.local`, `.internal`, `.home.arpa` and `.localhost`; list the hosts"
+      : undefined;
+  }
+  const closed = pattern.kind === "address" ? closedClass(pattern.address) : undefined;
+  return closed && `This address is ${closed}: refused whatever is listed`;
+}

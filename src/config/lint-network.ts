@@ -1,0 +1,90 @@
+/** Entries that can never match or never get through: correct, and surely not meant. Pure. */
+import type { PatternSource, RuleSource } from "../model/policy.ts";
+import { patternKey } from "./domain.ts";
+import { hopeless } from "./entry.ts";
+import type { PlacedDeny } from "./network.ts";
+import { quoteName, type Report } from "./report.ts";
+import type { PlacedRule } from "./rule.ts";
+
+/** Ports, by what else an entry asks for, each with the line that takes it. */
+type Taken = Map<string, Map<number, number>>;
+
+export function lintNetwork(
+  report: Report,
+  rules: readonly PlacedRule[],
+  denies: readonly PlacedDeny[],
+): void {
+  lintShadows(report, rules);
+  lintDenied(report, rules, denies);
+  for (const { rule, at } of rules) {
+    const why = hopeless(rule.pattern);
+    if (why !== undefined) report.warn(at, why);
+    if (rule.private && rule.pattern.kind === "any") {
+      report.warn(at, "`private: true` under `*` lets any name that resolves into `allow_ranges` through");
+    }
+    if (rule.injections.length > 0 && rule.methods?.every((method) => method === "TRACE")) {
+      report.warn(at, "TRACE is refused where something is injected, so this entry can never match");
+    }
+  }
+}
+
+/** Among entries of one pattern the first that fits wins: one that asks for nothing leaves nothing to later ones. */
+function lintShadows(report: Report, rules: readonly PlacedRule[]): void {
+  const byPattern = new Map<string, Taken>();
+  for (const { rule, at } of rules) {
+    const key = `${patternKey(rule.pattern)} ${rule.protocol}`;
+    const taken = byPattern.get(key) ?? new Map<string, Map<number, number>>();
+    byPattern.set(key, taken);
+    const line = shadowedBy(taken, rule);
+    if (line !== undefined) {
+      report.warn(
+        at,
+        `This entry can never match: the one on line ${line} of the same domain takes all of it`,
+      );
+    }
+    const own = taken.get(conditions(rule)) ?? new Map<number, number>();
+    taken.set(conditions(rule), own);
+    for (const port of rule.ports) if (!own.has(port)) own.set(port, at.line);
+  }
+}
+
+/** The line of an earlier entry, where entries that ask for the same or for nothing have all of the rule's ports. */
+function shadowedBy(taken: Taken, rule: RuleSource): number | undefined {
+  for (const key of new Set(["", conditions(rule)])) {
+    const ports = taken.get(key);
+    if (ports !== undefined && rule.ports.every((port) => ports.has(port))) {
+      return ports.get(rule.ports[0] ?? 0);
+    }
+  }
+  return undefined;
+}
+
+function conditions(rule: RuleSource): string {
+  if (rule.methods === undefined && rule.paths === undefined) return "";
+  return JSON.stringify([rule.methods?.toSorted() ?? null, rule.paths ?? null, rule.encodedSlash]);
+}
+
+function lintDenied(report: Report, rules: readonly PlacedRule[], denies: readonly PlacedDeny[]): void {
+  const whole = new Map<string, number>();
+  for (const { deny, at } of denies)
+    if (deny.ports === undefined) whole.set(patternKey(deny.pattern), at.line);
+  const all = whole.get("*");
+  if (all !== undefined && rules.length > 0) {
+    const at = denies.find(({ deny }) => deny.pattern.kind === "any")?.at ?? { line: all, column: 1 };
+    report.warn(at, "`*` in `denylist` refuses every name, so no name in `allowlist` gets through");
+    return;
+  }
+  for (const { rule, at } of rules) {
+    const key = coveringKeys(rule.pattern).find((candidate) => whole.has(candidate));
+    if (key === undefined) continue;
+    report.warn(at, `The denylist refuses all of this: ${quoteName(key)} on line ${whole.get(key)}`);
+  }
+}
+
+/** Keys of the patterns that hold all of `pattern`. */
+function coveringKeys(pattern: PatternSource): readonly string[] {
+  const own = patternKey(pattern);
+  if (pattern.kind === "any" || pattern.kind === "address") return [own];
+  const labels = (pattern.kind === "exact" ? pattern.host : pattern.base).split(".");
+  return [own, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join(".")}`)];
+}

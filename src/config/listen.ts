@@ -1,0 +1,80 @@
+/** The `listen` section: the doors of this version, and what is risky about where they stand. Pure. */
+import { parseIpAddress } from "../base/ip.ts";
+import type { AdminEndpoint, Config, Endpoint } from "../model/config.ts";
+import { readEndpoint } from "./endpoint.ts";
+import { readMap } from "./expect.ts";
+import { ADMIN_KEYS, LISTEN_KEYS } from "./keys.ts";
+import { isLoopback } from "./ranges.ts";
+import type { Scope } from "./scope.ts";
+import { readTemplate } from "./template.ts";
+import type { Position, TreeNode } from "./tree.ts";
+import { refuseGateway, refuseReverse } from "./unbuilt.ts";
+
+const DEFAULT_LISTEN: Config["listen"] = {
+  proxy: { host: "127.0.0.1", port: 8080 },
+  admin: { host: "127.0.0.1", port: 9464, token: undefined },
+};
+
+/** Without the section both doors stand at their defaults; with it, those that it names. */
+export function readListen(
+  scope: Scope,
+  node: TreeNode | undefined,
+  hasSandboxes: boolean,
+): Config["listen"] {
+  const { report } = scope;
+  const fields = node === undefined ? undefined : readMap(report, node, "`listen`", LISTEN_KEYS);
+  if (fields === undefined) return DEFAULT_LISTEN;
+  const proxyNode = fields.get("proxy");
+  const adminNode = fields.get("admin");
+  const gateway = fields.get("gateway");
+  const reverse = fields.get("reverse");
+  const proxy = proxyNode && readEndpoint(report, proxyNode, "`proxy`");
+  const admin = adminNode && readAdmin(scope, adminNode);
+  if (gateway !== undefined) refuseGateway(report, gateway, fields.keyAt("gateway"));
+  if (reverse !== undefined) refuseReverse(report, reverse, fields.keyAt("reverse"));
+  if (proxyNode === undefined) report.error(fields.at, "`listen` opens no door; name at least `proxy`");
+  if (proxy !== undefined && !hasSandboxes) warnOfOpenProxy(scope, proxy, fields.keyAt("proxy"));
+  if (admin !== undefined) warnOfOpenAdmin(scope, admin, fields.keyAt("admin"));
+  if (proxy !== undefined && admin !== undefined && clash(proxy, admin)) {
+    report.error(fields.keyAt("admin"), "`proxy` and `admin` cannot stand at the same address and port");
+  }
+  return { proxy, admin };
+}
+
+function readAdmin(scope: Scope, node: TreeNode): AdminEndpoint | undefined {
+  if (node.kind !== "map") {
+    const endpoint = readEndpoint(scope.report, node, "`admin`");
+    return endpoint && { ...endpoint, token: undefined };
+  }
+  const fields = readMap(scope.report, node, "`admin`", ADMIN_KEYS);
+  const address = fields?.get("address");
+  const tokenNode = fields?.get("token");
+  if (address === undefined) {
+    scope.report.error(node.at, "`admin` needs an `address`");
+    return undefined;
+  }
+  const endpoint = readEndpoint(scope.report, address, "`address`");
+  const key = "listen.admin.token";
+  const token = tokenNode && readTemplate(scope, tokenNode, { what: "`token`", key, secret: true });
+  return endpoint && { ...endpoint, token: token && key };
+}
+
+function warnOfOpenProxy(scope: Scope, proxy: Endpoint, at: Position): void {
+  if (isLocal(proxy)) return;
+  scope.report.warn(at, "Anyone who reaches this address may use the proxy, since `sandboxes` is empty");
+}
+
+function warnOfOpenAdmin(scope: Scope, admin: AdminEndpoint, at: Position): void {
+  if (isLocal(admin) || admin.token !== undefined) return;
+  scope.report.warn(at, "`admin` is open to other machines without a `token`");
+}
+
+function isLocal(endpoint: Endpoint): boolean {
+  const address = parseIpAddress(endpoint.host);
+  return address !== undefined && isLoopback(address);
+}
+
+function clash(a: Endpoint, b: Endpoint): boolean {
+  if (a.port === 0 || a.port !== b.port) return false;
+  return a.host === b.host || [a.host, b.host].some((host) => host === "::" || host === "0.0.0.0");
+}

@@ -1,0 +1,193 @@
+/** Reads a config file whole: text, tree, sections, checked values. */
+import { createHash } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { compilePath } from "../decide/path-pattern.ts";
+import type { Config, LoadResult, Template } from "../model/config.ts";
+import type { NetworkSource, PolicySource } from "../model/policy.ts";
+import { type Fields, present, readChoice, readInteger, readMap, readText } from "./expect.ts";
+import { CA_KEYS, RECORDS_KEYS, TOP_KEYS } from "./keys.ts";
+import { readLimits } from "./limits.ts";
+import { readListen } from "./listen.ts";
+import { readNetwork } from "./network.ts";
+import { parseYaml } from "./parse.ts";
+import { Report } from "./report.ts";
+import { readSandboxes } from "./sandboxes.ts";
+import type { Scope } from "./scope.ts";
+import type { Position, TreeNode } from "./tree.ts";
+import { refuseCredentials, refuseHooks } from "./unbuilt.ts";
+import { readUpstream } from "./upstream.ts";
+
+type TopFields = Fields<(typeof TOP_KEYS)[number]>;
+
+export const MAX_FILE_BYTES = 1_048_576;
+const START: Position = { line: 1, column: 1 };
+const MAX_WORKERS = 64;
+
+/** Reads and checks `file`. Never throws: what is wrong with the file is in the result, by line and column. */
+export function loadConfig(file: string, generation: number): LoadResult {
+  const path = resolve(file);
+  const read = readWhole(path);
+  if (read.ok) return loadConfigText(read.text, path, generation);
+  return failed(path, read.problem);
+}
+
+/** The same for text that was read already; `file` says where relative paths start. */
+export function loadConfigText(text: string, file: string, generation: number): LoadResult {
+  const path = resolve(file);
+  // Longer texts cost more to refuse than to read.
+  if (text.length > MAX_FILE_BYTES) return failed(path, "The file is larger than 1 MiB");
+  const report = new Report(path);
+  const parsed = parseYaml(text);
+  if (!parsed.ok) {
+    for (const { at, message } of parsed.problems) report.error(at, message);
+    return { ok: false, problems: report.problems() };
+  }
+  const scope: Scope = { report, folder: dirname(path), templates: new Map<string, Template>(), checkPath };
+  const digest = createHash("sha256").update(text).digest("hex");
+  const config = readTop(scope, parsed.root, { file: path, text, generation, digest });
+  if (config === undefined || report.failed) return { ok: false, problems: report.problems() };
+  return { ok: true, config, warnings: report.problems() };
+}
+
+interface Origin {
+  readonly file: string;
+  readonly text: string;
+  readonly generation: number;
+  readonly digest: string;
+}
+
+function readTop(scope: Scope, root: TreeNode, origin: Origin): Config | undefined {
+  const { report, folder, templates } = scope;
+  const fields = readMap(report, root, "The file", TOP_KEYS);
+  if (fields === undefined) return undefined;
+  checkVersion(scope, fields);
+  const sandboxes = readSandboxes(scope, present(fields.get("sandboxes")));
+  const upstream = readUpstream(scope, present(fields.get("upstream")));
+  const network = readNetwork(scope, fields.get("network"), "network");
+  const credentials = present(fields.get("credentials"));
+  const hooks = present(fields.get("hooks"));
+  if (credentials !== undefined) refuseCredentials(scope, credentials, fields.keyAt("credentials"));
+  if (hooks !== undefined) refuseHooks(scope, hooks, fields.keyAt("hooks"));
+  const mode = fields.get("mode");
+  const { policyNetwork, denylist } = splitDenylist(network);
+  const policy: PolicySource = {
+    generation: origin.generation,
+    digest: origin.digest,
+    mode: (mode && readChoice(report, mode, "`mode`", ["enforce", "evaluate_only"])) ?? "enforce",
+    network: policyNetwork,
+    denylist,
+    sandboxes,
+    allowRanges: upstream.allowRanges,
+    denyRanges: upstream.denyRanges,
+  };
+  warnOfNothing(scope, fields, policy);
+  const recordsFile = readPath(scope, present(fields.get("records")), "`records`", "file") ?? "-";
+  return {
+    file: origin.file,
+    text: origin.text,
+    listen: readListen(scope, present(fields.get("listen")), sandboxes.length > 0),
+    caDir: resolve(folder, readPath(scope, present(fields.get("ca")), "`ca`", "dir") ?? "certs"),
+    workers: readWorkers(scope, fields.get("workers")),
+    policy,
+    templates,
+    upstream: upstream.upstream,
+    recordsFile: recordsFile === "-" ? "-" : resolve(folder, recordsFile),
+    limits: readLimits(report, present(fields.get("limits"))),
+  };
+}
+
+function checkVersion(scope: Scope, fields: TopFields): void {
+  const version = fields.get("version");
+  if (version === undefined) scope.report.error(START, "The file must say `version: 1`");
+  else if (version.kind !== "scalar" || version.value !== 1) {
+    scope.report.error(version.at, "This program knows `version: 1` alone");
+  }
+}
+
+/** The top-level denylist applies to every sandbox, so it stands beside the networks. */
+function splitDenylist(network: NetworkSource): {
+  readonly policyNetwork: NetworkSource;
+  readonly denylist: PolicySource["denylist"];
+} {
+  if (network.kind === "disabled") return { policyNetwork: network, denylist: [] };
+  return { policyNetwork: { ...network, denylist: [] }, denylist: network.denylist };
+}
+
+function warnOfNothing(scope: Scope, fields: TopFields, policy: PolicySource): void {
+  const networks = [policy.network, ...policy.sandboxes.map(({ network }) => network)];
+  const opened = networks.some(
+    (network) => network.kind === "allowlist" && network.rules.some((rule) => rule.private),
+  );
+  if (opened && policy.allowRanges.length === 0) {
+    scope.report.warn(fields.keyAt("network"), "`private: true` opens nothing while `allow_ranges` is empty");
+  }
+  if (policy.sandboxes.length === 0 && policy.network.kind === "disabled") {
+    scope.report.warn(fields.keyAt("network"), "`network` is disabled, so everything is refused");
+  }
+}
+
+function readWorkers(scope: Scope, node: TreeNode | undefined): Config["workers"] {
+  if (node === undefined || (node.kind === "scalar" && node.value === "auto")) return "auto";
+  if (node.kind === "scalar" && typeof node.value === "number") {
+    return readInteger(scope.report, node, "`workers`", { min: 1, max: MAX_WORKERS }) ?? "auto";
+  }
+  scope.report.error(node.at, `\`workers\` must be \`auto\` or a number from 1 to ${MAX_WORKERS}`);
+  return "auto";
+}
+
+/** The one key of a section that is a path. */
+function readPath(
+  scope: Scope,
+  node: TreeNode | undefined,
+  what: "`ca`" | "`records`",
+  key: (typeof CA_KEYS)[number] | (typeof RECORDS_KEYS)[number],
+): string | undefined {
+  const keys = what === "`ca`" ? CA_KEYS : RECORDS_KEYS;
+  const fields = node && readMap<string>(scope.report, node, what, keys);
+  const value = fields?.get(key);
+  return value && readText(scope.report, value, `\`${key}\``);
+}
+
+function checkPath(source: string): string | undefined {
+  const compiled = compilePath(source);
+  return compiled.ok ? undefined : compiled.problem;
+}
+
+function failed(file: string, message: string): LoadResult {
+  return { ok: false, problems: [{ severity: "error", file, ...START, message }] };
+}
+
+type WholeFile =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly problem: string };
+
+/** A regular file of UTF-8, at most 1 MiB. A pipe would block us, and a device has no end. */
+function readWhole(path: string): WholeFile {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stat = fstatSync(descriptor);
+    if (!stat.isFile()) return { ok: false, problem: "This is not a regular file" };
+    const buffer = Buffer.allocUnsafe(MAX_FILE_BYTES + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < buffer.length; length += read) {
+      read = readSync(descriptor, buffer, length, buffer.length - length, null);
+    }
+    if (length > MAX_FILE_BYTES) return { ok: false, problem: "The file is larger than 1 MiB" };
+    return decode(buffer.subarray(0, length));
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? "unknown error";
+    return { ok: false, problem: `The file cannot be read (${code})` };
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+function decode(bytes: Buffer): WholeFile {
+  try {
+    return { ok: true, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch {
+    return { ok: false, problem: "The file is not UTF-8" };
+  }
+}

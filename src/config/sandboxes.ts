@@ -1,0 +1,133 @@
+/** The `sandboxes` section: who may ask, and by what it is known. Pure. */
+
+import { rangesOverlap } from "../base/ip.ts";
+import type { SandboxSource } from "../model/policy.ts";
+import { readId } from "./entry.ts";
+import { type Fields, present, readList, readMap, readText } from "./expect.ts";
+import { SANDBOX_KEYS } from "./keys.ts";
+import { readNetwork } from "./network.ts";
+import { type PlacedRange, readRanges } from "./ranges.ts";
+import { quoteName, type Report } from "./report.ts";
+import type { Scope } from "./scope.ts";
+import { readTemplate } from "./template.ts";
+import type { Position, TreeNode } from "./tree.ts";
+import { refuseEnv, refuseNetns } from "./unbuilt.ts";
+
+type SandboxFields = Fields<(typeof SANDBOX_KEYS)[number]>;
+
+interface PlacedSandbox {
+  readonly sandbox: SandboxSource;
+  readonly ranges: readonly PlacedRange[];
+  readonly at: Position;
+}
+
+/** Shorter tokens can be guessed. */
+const MIN_TOKEN = 16;
+
+export function readSandboxes(scope: Scope, node: TreeNode | undefined): readonly SandboxSource[] {
+  const items = node && readList(scope.report, node, "`sandboxes`");
+  const placed = (items ?? []).flatMap((item, index) => {
+    const sandbox = readSandbox(scope, item, `sandboxes[${index}]`);
+    return sandbox === undefined ? [] : [sandbox];
+  });
+  checkUnique(scope.report, placed);
+  checkOverlaps(scope.report, placed);
+  return placed.map(({ sandbox }) => sandbox);
+}
+
+function readSandbox(scope: Scope, node: TreeNode, key: string): PlacedSandbox | undefined {
+  const { report } = scope;
+  const fields = readMap(report, node, "An entry of `sandboxes`", SANDBOX_KEYS);
+  if (fields === undefined) return undefined;
+  const id = readId(report, fields.get("id"));
+  if (!fields.has("id")) report.error(fields.at, "A sandbox needs an `id`");
+  const sourceNode = fields.get("source");
+  const ranges = (sourceNode && readRanges(report, sourceNode, "`source`")) ?? [];
+  const token = readToken(scope, fields, `${key}.token`);
+  readUnusedYet(report, fields);
+  if (!fields.has("source") && !fields.has("token") && !fields.has("netns")) {
+    report.error(fields.at, "A sandbox needs a `source` or a `token` by which to know it");
+  }
+  if (sourceNode?.kind === "list" && sourceNode.items.length === 0) {
+    report.error(sourceNode.at, "`source` is empty, so no client can match; leave it out or list some");
+  }
+  const network = readNetwork(scope, fields.get("network"), `${key}.network`);
+  if (present(fields.get("network")) === undefined) {
+    report.warn(fields.at, "This sandbox has no `network`, so everything is refused to it");
+  }
+  if (id === undefined) return undefined;
+  const source = ranges.map(({ range }) => range);
+  return { sandbox: { id, source, token, network }, ranges, at: fields.keyAt("id") };
+}
+
+function readToken(scope: Scope, fields: SandboxFields, key: string): string | undefined {
+  const node = fields.get("token");
+  const template = node && readTemplate(scope, node, { what: "`token`", key, secret: true });
+  if (node === undefined || template === undefined) return undefined;
+  const only = template.length === 1 ? template[0] : undefined;
+  if (only?.kind === "literal" && only.text.length < MIN_TOKEN) {
+    scope.report.warn(node.at, `\`token\` is shorter than ${MIN_TOKEN} characters and can be guessed`);
+  }
+  return key;
+}
+
+/** Keys that belong to doors which this version does not have. */
+function readUnusedYet(report: Report, fields: SandboxFields): void {
+  checkLink(report, fields, "interface", /^[^\s/\0]{1,15}$/);
+  checkLink(report, fields, "mac", /^[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}$/);
+  const netns = fields.get("netns");
+  const env = fields.get("env");
+  if (netns !== undefined) refuseNetns(report, netns, fields.keyAt("netns"));
+  if (env !== undefined) refuseEnv(report, env, fields.keyAt("env"));
+}
+
+function checkLink(report: Report, fields: SandboxFields, key: "interface" | "mac", form: RegExp): void {
+  const node = fields.get(key);
+  const text = node && readText(report, node, `\`${key}\``);
+  if (node === undefined || text === undefined) return;
+  if (!form.test(text)) {
+    const expected = key === "mac" ? "a MAC address such as `02:00:00:00:00:11`" : "the name of an interface";
+    report.error(node.at, `\`${key}\` must be ${expected}`);
+  } else {
+    report.warn(
+      fields.keyAt(key),
+      `\`${key}\` is not checked at the proxy's door: \`source\` and \`token\` are`,
+    );
+  }
+}
+
+function checkUnique(report: Report, sandboxes: readonly PlacedSandbox[]): void {
+  const lines = new Map<string, number>();
+  for (const { sandbox, at } of sandboxes) {
+    const first = lines.get(sandbox.id);
+    if (first === undefined) lines.set(sandbox.id, at.line);
+    else report.error(at, `The sandbox ${quoteName(sandbox.id)} is on line ${first} already`);
+  }
+}
+
+/**
+ * Without tokens the address alone tells sandboxes apart. Ranges are aligned, so after sorting by first address an
+ * overlap lies between a range and the last one that it does not lie beyond.
+ */
+function checkOverlaps(report: Report, sandboxes: readonly PlacedSandbox[]): void {
+  const placed = sandboxes
+    .filter(({ sandbox }) => sandbox.token === undefined)
+    .flatMap(({ sandbox, ranges }) => ranges.map(({ range, at }) => ({ id: sandbox.id, range, at })))
+    .map((entry) => ({ ...entry, sort: sortKey(entry) }))
+    .toSorted((a, b) => (a.sort < b.sort ? -1 : 1));
+  let wide = placed[0];
+  for (const entry of placed.slice(1)) {
+    if (wide === undefined || !rangesOverlap(wide.range, entry.range)) wide = entry;
+    else if (wide.id !== entry.id) {
+      report.error(
+        entry.at,
+        `This \`source\` overlaps with that of ${quoteName(wide.id)} on line ${wide.at.line}, and neither has a token`,
+      );
+    }
+  }
+}
+
+function sortKey({ range }: PlacedRange): string {
+  const { family, octets } = range.base;
+  return `${family}${Buffer.from(octets).toString("hex")}${String(range.prefixBits).padStart(3, "0")}`;
+}

@@ -1,0 +1,13 @@
+/** What the readers of all sections share while one file is read. Types only. */
+import type { Template } from "../model/config.ts";
+import type { Report } from "./report.ts";
+
+export interface Scope {
+  readonly report: Report;
+  /** The config file's folder, absolute: relative paths in the file start here. */
+  readonly folder: string;
+  /** Filled by the readers, by key of the place that a value stands at. */
+  readonly templates: Map<string, Template>;
+  /** Why a path pattern cannot be used; undefined where it can. */
+  checkPath(source: string): string | undefined;
+}

@@ -1,0 +1,105 @@
+/** Values such as `Bearer ${env:TOKEN}`: taken apart, and checked as far as that goes without the secret. Pure. */
+import { isAbsolute, resolve } from "node:path";
+import type { Template, TemplatePart } from "../model/config.ts";
+import { valueProblem } from "../secrets/field-value.ts";
+import { readText } from "./expect.ts";
+import type { Scope } from "./scope.ts";
+import type { TreeNode } from "./tree.ts";
+
+const TOKENS = /\$\$|\$\{([^}]*)(\}?)|[^$]+|\$/g;
+
+export type TemplateResult =
+  | { readonly ok: true; readonly template: Template }
+  | { readonly ok: false; readonly problem: string };
+
+export interface TemplateUse {
+  /** Names the value in messages. */
+  readonly what: string;
+  /** The name under which `secrets/` will know it. */
+  readonly key: string;
+  /** Whether a value written out in the file deserves a warning. */
+  readonly secret: boolean;
+}
+
+/** Reads a value that may hold a secret and files it under `use.key`. No message quotes it. */
+export function readTemplate(scope: Scope, node: TreeNode, use: TemplateUse): Template | undefined {
+  const text = readText(scope.report, node, use.what);
+  if (text === undefined) return undefined;
+  const parsed = parseTemplate(text, scope.folder);
+  if (!parsed.ok) {
+    scope.report.error(node.at, `${use.what} ${parsed.problem}`);
+    return undefined;
+  }
+  const literal = parsed.template.every((part) => part.kind === "literal");
+  if (literal && use.secret) {
+    scope.report.warn(
+      node.at,
+      `${use.what} is a secret written out; use \`\${env:NAME}\` or \`\${file:PATH}\``,
+    );
+  }
+  if (/\$[A-Za-z_]/.test(text.replaceAll("$$", ""))) {
+    scope.report.warn(
+      node.at,
+      `${use.what} has a \`$NAME\` in it, which stays as it is; write \`\${env:NAME}\``,
+    );
+  }
+  scope.templates.set(use.key, parsed.template);
+  return parsed.template;
+}
+
+/** `${env:NAME}`, `${file:PATH}` (relative to `folder`) and `$$` for a dollar; everything else stands for itself. */
+export function parseTemplate(text: string, folder: string): TemplateResult {
+  const parts: TemplatePart[] = [];
+  for (const [token, inside, end] of text.matchAll(TOKENS)) {
+    if (inside !== undefined && end === "") {
+      return { ok: false, problem: `has a \`\${\` without its \`}\`; a literal \`$\` is written \`$$\`` };
+    }
+    const part = inside === undefined ? literal(token) : parseReference(inside, folder);
+    if (typeof part === "string") return { ok: false, problem: part };
+    append(parts, part);
+  }
+  const problem = literalProblem(parts);
+  return problem === undefined ? { ok: true, template: parts } : { ok: false, problem };
+}
+
+function literal(token: string): TemplatePart {
+  return { kind: "literal", text: token === "$$" ? "$" : token };
+}
+
+/** Literals that touch are one. */
+function append(parts: TemplatePart[], part: TemplatePart): void {
+  const last = parts.at(-1);
+  if (last?.kind !== "literal" || part.kind !== "literal") parts.push(part);
+  else parts[parts.length - 1] = { kind: "literal", text: last.text + part.text };
+}
+
+/** A part, or what is wrong. The text inside the braces is not quoted: it may be a secret put there by mistake. */
+function parseReference(text: string, folder: string): TemplatePart | string {
+  const colon = text.indexOf(":");
+  const scheme = colon === -1 ? "" : text.slice(0, colon);
+  const name = text.slice(colon + 1);
+  if (scheme === "env") {
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return { kind: "env", name };
+    return `has an \`\${env:NAME}\` whose name is not one of letters, digits and underscores`;
+  }
+  if (scheme === "file") {
+    if (name !== "" && !/\p{Cc}/u.test(name)) return { kind: "file", path: absolute(name, folder) };
+    return `has a \`\${file:PATH}\` without a usable path`;
+  }
+  return `has a \`\${…}\` that is neither \`\${env:NAME}\` nor \`\${file:PATH}\`; a literal \`$\` is written \`$$\``;
+}
+
+function absolute(path: string, folder: string): string {
+  return isAbsolute(path) ? path : resolve(folder, path);
+}
+
+/** What keeps the parts that are written out from being (part of) a value. */
+function literalProblem(parts: Template): string | undefined {
+  const literals = parts.flatMap((part) => (part.kind === "literal" ? [part.text] : []));
+  if (literals.length === parts.length) return valueProblem(literals.join(""));
+  const [first, last] = [parts[0], parts.at(-1)];
+  const blank =
+    (first?.kind === "literal" && first.text.startsWith(" ")) ||
+    (last?.kind === "literal" && last.text.endsWith(" "));
+  return blank ? "starts or ends with a blank" : valueProblem(`.${literals.join("")}.`);
+}

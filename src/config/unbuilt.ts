@@ -1,0 +1,199 @@
+/** Sections whose doors this version does not have: read as far as their form goes, then refused in words. Pure. */
+import { parseHostnameIdn } from "../base/hostname.ts";
+import { parseDomain } from "./domain.ts";
+import { readEndpoint } from "./endpoint.ts";
+import { readId } from "./entry.ts";
+import { type Fields, isNull, readChoice, readList, readMap, readText, readTexts } from "./expect.ts";
+import { CREDENTIAL_KEYS, GATEWAY_KEYS, HOOK_KEYS, PARENT_PROXY_KEYS } from "./keys.ts";
+import type { Report } from "./report.ts";
+import type { Scope } from "./scope.ts";
+import { readTemplate } from "./template.ts";
+import type { MapEntry, Position, TreeNode } from "./tree.ts";
+import { readDuration } from "./units.ts";
+
+/** From 100 ms to ten minutes. */
+const HOOK_TIMEOUT = { min: 100, max: 600_000 };
+const LOCATIONS = ["header", "query", "body"] as const;
+
+export function refuseGateway(report: Report, node: TreeNode, at: Position): void {
+  const fields = readMap(report, node, "`gateway`", GATEWAY_KEYS);
+  if (fields !== undefined) {
+    need(report, fields, "address", (value) => readEndpoint(report, value, "`address`"));
+    need(report, fields, "dns", (value) => readEndpoint(report, value, "`dns`"));
+    need(report, fields, "interfaces", (value) => readTexts(report, value, "`interfaces`"));
+    may(fields, "firewall", (value) => readChoice(report, value, "`firewall`", ["apply", "print", "none"]));
+  }
+  refuse(report, at, "`gateway`");
+}
+
+export function refuseReverse(report: Report, node: TreeNode, at: Position): void {
+  readEndpoint(report, node, "`reverse`");
+  refuse(report, at, "`reverse`");
+}
+
+export function refuseNetns(report: Report, node: TreeNode, at: Position): void {
+  readText(report, node, "`netns`");
+  refuse(report, at, "`netns`");
+}
+
+/** A map of variables: text, or `{ credential: ID }`. */
+export function refuseEnv(report: Report, node: TreeNode, at: Position): void {
+  if (node.kind === "map") for (const entry of node.entries) readVariable(report, entry);
+  else report.error(node.at, "`env` must be a map of variables");
+  refuse(report, at, "`env`");
+}
+
+export function refuseCredential(report: Report, node: TreeNode, at: Position): void {
+  readText(report, node, "`credential`");
+  refuse(report, at, "`credential`", "; write the field in `transform`");
+}
+
+export function refuseCredentials(scope: Scope, node: TreeNode, at: Position): void {
+  const items = readList(scope.report, node, "`credentials`");
+  if (items?.length === 0) return;
+  for (const item of items ?? []) readCredential(scope, item);
+  refuse(scope.report, at, "`credentials`", "; write the field in `transform`");
+}
+
+export function refuseHooks(scope: Scope, node: TreeNode, at: Position): void {
+  const items = readList(scope.report, node, "`hooks`");
+  if (items?.length === 0) return;
+  for (const item of items ?? []) readHook(scope.report, item);
+  refuse(scope.report, at, "`hooks`");
+}
+
+/** A URL, or a map with more to say. */
+export function refuseParentProxy(scope: Scope, node: TreeNode, at: Position): void {
+  const { report } = scope;
+  if (isNull(node)) return;
+  if (node.kind !== "map") readUrl(report, node, "`proxy`");
+  else {
+    const fields = readMap(report, node, "`proxy`", PARENT_PROXY_KEYS);
+    if (fields !== undefined) {
+      need(report, fields, "url", (value) => readUrl(report, value, "`url`"));
+      may(fields, "auth", (value) => readSecret(scope, value, "auth"));
+      may(fields, "no_proxy", (value) => readTexts(report, value, "`no_proxy`"));
+      may(fields, "resolve", (value) => readChoice(report, value, "`resolve`", ["local", "parent"]));
+    }
+  }
+  refuse(report, at, "`proxy`");
+}
+
+function readVariable(report: Report, { key, keyAt, value }: MapEntry): void {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) report.error(keyAt, "This is not the name of a variable");
+  if (value.kind !== "map") {
+    readText(report, value, "A variable");
+    return;
+  }
+  const fields = readMap(report, value, "A variable", ["credential"] as const);
+  if (fields === undefined) return;
+  need(report, fields, "credential", (id) => readText(report, id, "`credential`"));
+}
+
+type CredentialFields = Fields<(typeof CREDENTIAL_KEYS)[number]>;
+const CREDENTIAL_TYPES = ["bearer_token", "oauth2", "environment_variable"] as const;
+
+/** What each type cannot do without. */
+const CREDENTIAL_NEEDS = {
+  bearer_token: ["token"],
+  oauth2: ["client_id", "client_secret", "token_url"],
+  environment_variable: ["value", "trusted_domains"],
+} as const;
+
+function readCredential(scope: Scope, node: TreeNode): void {
+  const { report } = scope;
+  const fields: CredentialFields | undefined = readMap(report, node, "A credential", CREDENTIAL_KEYS);
+  if (fields === undefined) return;
+  need(report, fields, "id", (value) => readId(report, value));
+  need(report, fields, "type", (value) => {
+    const type = readChoice(report, value, "`type`", CREDENTIAL_TYPES);
+    for (const key of type === undefined ? [] : CREDENTIAL_NEEDS[type]) {
+      if (!fields.has(key)) report.error(fields.at, `A credential of type \`${type}\` needs a \`${key}\``);
+    }
+  });
+  for (const key of ["token", "client_secret", "refresh_token", "value"] as const) {
+    may(fields, key, (value) => readSecret(scope, value, key));
+  }
+  for (const key of ["client_id", "header_name"] as const) {
+    may(fields, key, (value) => readText(report, value, `\`${key}\``));
+  }
+  for (const key of ["scopes", "header_names"] as const) {
+    may(fields, key, (value) => readTexts(report, value, `\`${key}\``));
+  }
+  may(fields, "token_url", (value) => readUrl(report, value, "`token_url`"));
+  may(fields, "trusted_domains", (value) => readDomains(report, value, "`trusted_domains`"));
+  may(fields, "injection_location", (value) => readLocations(report, value));
+}
+
+function readLocations(report: Report, node: TreeNode): void {
+  const nodes = node.kind === "list" ? node.items : [node];
+  for (const item of nodes) readChoice(report, item, "`injection_location`", LOCATIONS);
+}
+
+function readHook(report: Report, node: TreeNode): void {
+  const fields = readMap(report, node, "A hook", HOOK_KEYS);
+  if (fields === undefined) return;
+  need(report, fields, "name", (value) => readId(report, value));
+  need(report, fields, "domains", (value) => readDomains(report, value, "`domains`"));
+  need(report, fields, "type", (value) => {
+    const type = readChoice(report, value, "`type`", ["command", "http"]);
+    const target = type === "http" ? "url" : "command";
+    if (type !== undefined && !fields.has(target)) {
+      report.error(fields.at, `A hook of type \`${type}\` needs a \`${target}\``);
+    }
+  });
+  may(fields, "command", (value) => readTexts(report, value, "`command`"));
+  may(fields, "url", (value) => readUrl(report, value, "`url`"));
+  may(fields, "may_set", (value) => readTexts(report, value, "`may_set`"));
+  may(fields, "timeout", (value) => readDuration(report, value, "`timeout`", HOOK_TIMEOUT));
+}
+
+function readDomains(report: Report, node: TreeNode, what: string): void {
+  for (const { text, at } of readTexts(report, node, what) ?? []) {
+    const parsed = parseDomain(text);
+    if (!parsed.ok) report.error(at, parsed.problem);
+  }
+}
+
+/** `http` or `https`, a name or an address, and no user or password: those are secrets. */
+function readUrl(report: Report, node: TreeNode, what: string): void {
+  const text = readText(report, node, what);
+  if (text === undefined) return;
+  const url = URL.parse(text);
+  const scheme = url?.protocol === "http:" || url?.protocol === "https:";
+  if (url === null || !scheme || parseHostnameOrAddress(url.hostname) === undefined) {
+    report.error(node.at, `${what} must be a URL that begins with \`http://\` or \`https://\``);
+  } else if (url.username !== "" || url.password !== "") {
+    report.error(node.at, `${what} must not hold a user or password; a secret has its own key`);
+  }
+}
+
+function parseHostnameOrAddress(host: string): string | undefined {
+  return host.startsWith("[")
+    ? host
+    : (parseHostnameIdn(host) ?? (/^[0-9.]+$/.test(host) ? host : undefined));
+}
+
+/** Checked, but not kept: nothing in this version would use it. */
+function readSecret(scope: Scope, node: TreeNode, key: string): void {
+  readTemplate({ ...scope, templates: new Map() }, node, { what: `\`${key}\``, key, secret: true });
+}
+
+function need<K extends string>(
+  report: Report,
+  fields: Fields<K>,
+  key: K,
+  read: (node: TreeNode) => unknown,
+): void {
+  if (fields.has(key)) may(fields, key, read);
+  else report.error(fields.at, `\`${key}\` is missing here`);
+}
+
+function may<K extends string>(fields: Fields<K>, key: K, read: (node: TreeNode) => unknown): void {
+  const node = fields.get(key);
+  if (node !== undefined) read(node);
+}
+
+function refuse(report: Report, at: Position, what: string, advice = ""): void {
+  report.error(at, `${what} is not in this version${advice}`);
+}
