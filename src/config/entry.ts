@@ -1,15 +1,21 @@
 /** What the entries of allowlist and denylist share. Pure. */
 import { isLocalhost, isSpecialUse, parseHostname } from "../base/hostname.ts";
-import type { PatternSource } from "../model/policy.ts";
+import type { DenySource, PatternSource } from "../model/policy.ts";
 import { parseDomain } from "./domain.ts";
 import { type Fields, readInteger, readList, readText } from "./expect.ts";
 import { closedClass } from "./ranges.ts";
 import type { Report } from "./report.ts";
-import type { TreeNode } from "./tree.ts";
+import type { Position, TreeNode } from "./tree.ts";
 
 export interface PlacedPattern {
   readonly source: PatternSource;
   readonly written: string;
+}
+
+export interface PlacedDeny {
+  readonly deny: DenySource;
+  readonly id: string | undefined;
+  readonly at: Position;
 }
 
 export function readPattern(report: Report, fields: Fields<"domain">): PlacedPattern | undefined {

@@ -1,8 +1,7 @@
 /** Entries that can never match or never get through: correct, and surely not meant. Pure. */
 import type { PatternSource, RuleSource } from "../model/policy.ts";
 import { patternKey } from "./domain.ts";
-import { hopeless } from "./entry.ts";
-import type { PlacedDeny } from "./network.ts";
+import { hopeless, type PlacedDeny } from "./entry.ts";
 import { quoteName, type Report } from "./report.ts";
 import type { PlacedRule } from "./rule.ts";
 

@@ -1,19 +1,13 @@
 /** A `network` section: the top-level one, or a sandbox's own. Pure. */
-import type { DenySource, NetworkSource, RuleSource } from "../model/policy.ts";
-import { readId, readPattern, readPorts } from "./entry.ts";
+import type { NetworkSource, RuleSource } from "../model/policy.ts";
+import { type PlacedDeny, readId, readPattern, readPorts } from "./entry.ts";
 import { isNull, present, readChoice, readList, readMap } from "./expect.ts";
 import { DENY_KEYS, NETWORK_KEYS } from "./keys.ts";
 import { lintNetwork } from "./lint-network.ts";
 import { quoteName, type Report } from "./report.ts";
 import { INTERCEPTS, type PlacedRule, readRule } from "./rule.ts";
 import type { Scope } from "./scope.ts";
-import type { Position, TreeNode } from "./tree.ts";
-
-export interface PlacedDeny {
-  readonly deny: DenySource;
-  readonly id: string | undefined;
-  readonly at: Position;
-}
+import type { TreeNode } from "./tree.ts";
 
 /** `key` is the path of the section, such as `network` or `sandboxes[0].network`. */
 export function readNetwork(scope: Scope, node: TreeNode | undefined, key: string): NetworkSource {
