@@ -141,7 +141,7 @@ function samePrefix(a: Uint8Array, b: Uint8Array, bits: number): boolean {
   const whole = bits >> 3;
   for (let index = 0; index < whole; index++) if (a[index] !== b[index]) return false;
   const rest = bits & 7;
-  return rest === 0 || ((a[whole] ?? 0) ^ (b[whole] ?? 0)) >> (8 - rest) === 0;
+  return rest === 0 || ((a[whole] as number) ^ (b[whole] as number)) >> (8 - rest) === 0;
 }
 
 function hostBitsClear(octets: Uint8Array, prefixBits: number): boolean {
