@@ -14,7 +14,7 @@ const RECORD_HEADER = 5;
 const MESSAGE_HEADER = 4;
 const MAX_FRAGMENT = 16_384;
 /** A hello in records of one byte each is honest if odd; each arrival walks them all, so their number is bounded. */
-const MAX_RECORDS = 1_024;
+const MAX_RECORDS = 4_096;
 
 /** `most`: bytes that the message may take with all its records. Throws `E_BAD_HELLO`. */
 export function readHandshake(bytes: Buffer, most: number): HandshakeRead {
@@ -31,25 +31,35 @@ export function readHandshake(bytes: Buffer, most: number): HandshakeRead {
   return assemble(bytes, most);
 }
 
+/** Walks the records' headers first: what is not whole yet is walked again with the next bytes, so nothing is copied. */
 function assemble(bytes: Buffer, most: number): HandshakeRead {
-  const fragments: Buffer[] = [];
+  let at = 0;
   let gathered = 0;
   let needed: number | undefined;
-  for (let at = 0; at + RECORD_HEADER <= bytes.length && fragments.length < MAX_RECORDS; ) {
+  for (let count = 0; count < MAX_RECORDS && at + RECORD_HEADER <= bytes.length; count += 1) {
     const end = at + RECORD_HEADER + fragmentLength(bytes, at);
-    const fragment = bytes.subarray(at + RECORD_HEADER, end);
-    fragments.push(fragment);
-    gathered += fragment.length;
-    needed ??= gathered < MESSAGE_HEADER ? undefined : messageLength(fragments, most);
+    gathered += Math.min(end, bytes.length) - at - RECORD_HEADER;
+    needed ??= gathered < MESSAGE_HEADER ? undefined : messageLength(payload(bytes, end), most);
     if (needed !== undefined && gathered >= needed && end <= bytes.length) {
-      return message(fragments, gathered, needed);
+      return message(payload(bytes, end), needed);
     }
     at = end;
   }
-  if (bytes.length > most || fragments.length >= MAX_RECORDS) {
+  if (bytes.length > most || at + RECORD_HEADER <= bytes.length) {
     throw badHello("ClientHello too long");
   }
   return { kind: "incomplete" };
+}
+
+/** What the records that begin before `end` carry, the last one possibly cut. */
+function payload(bytes: Buffer, end: number): Buffer {
+  const fragments: Buffer[] = [];
+  for (let at = 0; at < end; ) {
+    const from = at + RECORD_HEADER;
+    at = from + bytes.readUInt16BE(at + 3);
+    fragments.push(bytes.subarray(from, at));
+  }
+  return Buffer.concat(fragments);
 }
 
 /** An empty fragment would let records come without end (RFC 8446 section 5.1). */
@@ -62,19 +72,18 @@ function fragmentLength(bytes: Buffer, at: number): number {
 }
 
 /** Of the message with its header. */
-function messageLength(fragments: readonly Buffer[], most: number): number {
-  const length = MESSAGE_HEADER + Buffer.concat(fragments).readUIntBE(1, 3);
+function messageLength(start: Buffer, most: number): number {
+  const length = MESSAGE_HEADER + start.readUIntBE(1, 3);
   if (length > most) {
     throw badHello("ClientHello too long");
   }
   return length;
 }
 
-function message(fragments: readonly Buffer[], gathered: number, needed: number): HandshakeRead {
-  if (gathered > needed) {
+function message(bytes: Buffer, needed: number): HandshakeRead {
+  if (bytes.length > needed) {
     throw badHello("ClientHello shares a record with what follows");
   }
-  const bytes = Buffer.concat(fragments);
   return { kind: "message", type: bytes.readUInt8(0), body: bytes.subarray(MESSAGE_HEADER) };
 }
 
