@@ -55,6 +55,14 @@ export interface Gate {
   readonly ended: Promise<number>;
 }
 
+/** A reference to a variable of the gate's environment. `SECRET` holds the canary. */
+export function fromEnv(name: string): string {
+  return `\${env:${name}}`;
+}
+
+/** The canary, as a config refers to it. */
+export const SECRET = fromEnv("SECRET");
+
 export const ADMIN = { host: "127.0.0.1", port: 9464 } as const;
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
