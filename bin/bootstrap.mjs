@@ -23,6 +23,7 @@ const succeeds = (command, ...args) => spawnSync(command, args).status === 0;
 const remove = (file) => fs.rmSync(file, { recursive: true, force: true });
 const digest = (file) => createHash("sha512").update(fs.readFileSync(file)).digest("base64");
 let child;
+let hint = "";
 
 try {
   await takeLock();
@@ -34,7 +35,7 @@ try {
   fs.renameSync(`${link}.new`, link);
   fs.writeFileSync(stamp, ready);
 } catch (error) {
-  say(error.message);
+  say(error.message + hint);
   process.exitCode = 1;
 }
 
@@ -78,9 +79,8 @@ async function fetchNode() {
 
 async function installPackages(node) {
   const missing = ["python3", "make", "g++"].filter((tool) => !succeeds(tool, "--version"));
-  say("installing packages; building re2 takes 2 to 6 minutes where its published binary cannot be had");
-  if (missing[0])
-    say(`to build it, ${missing.join(", ")} must be there: apt-get install -y python3 make g++`);
+  if (missing[0]) hint = `; no build without ${missing.join(", ")}: apt-get install -y python3 make g++`;
+  say(`installing packages; re2 is built in 2 to 6 minutes where its published binary cannot be had${hint}`);
   const home = path.dirname(path.dirname(node));
   const ccache = succeeds("ccache", "--version") && { CC: "ccache gcc", CXX: "ccache g++" };
   const env = { CXXFLAGS: "-O2 -g0", ...ccache, ...process.env, PATH: `${home}/bin:${process.env.PATH}` };

@@ -3,9 +3,10 @@
 node=$root/.runtime/node
 if [ ! -x "$node" ] || [ ! "$root/node_modules/.ready" -nt "$root/package-lock.json" ] ||
   [ "$node" -nt "$root/node_modules/.ready" ]; then
-  if ! command -v node >/dev/null 2>&1; then
-    echo "sallyport: Node.js 18 or newer and npm are needed for the first set-up, and there is no node on PATH (on Debian: apt-get install -y nodejs npm)" >&2
+  for tool in node npm; do
+    command -v $tool >/dev/null 2>&1 && continue
+    echo "sallyport: the first set-up needs Node.js 18 or newer and npm, and $tool is not on PATH (on Debian: apt-get install -y nodejs npm)" >&2
     exit 1
-  fi
+  done
   node "$root/bin/bootstrap.mjs" || exit $?
 fi
