@@ -1,11 +1,11 @@
 /** YAML text to a tree with positions, within bounded time whatever the text. The only adapter of `yaml`. Pure. */
-import type { Alias, ErrorCode, Node, Pair, YAMLMap } from "yaml";
+import type { Alias, Document, ErrorCode, Node, Pair, YAMLMap } from "yaml";
 import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from "yaml";
 import { quoteName } from "./report.ts";
 import type { MapEntry, ParseProblem, ParseResult, Position, ScalarNode, TreeNode } from "./tree.ts";
 
 /** About twice what a file of 1 MiB made of short rules takes. */
-const MAX_LEXEMES = 800_000;
+const MAX_LEXEMES = 600_000;
 /** Collections inside each other; each takes one or two places on the parser's stack (CVE-2026-33532). */
 const MAX_STACK = 100;
 /** Nodes that aliases may add to those written out: an alias bomb has millions (CVE-2023-2251 and kin). */
@@ -30,7 +30,7 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   BAD_COLLECTION_TYPE: "Tags are not supported",
   BAD_DIRECTIVE: "Directives are not supported",
   BAD_DQ_ESCAPE: "Unknown escape in double quotes; a backslash is written `\\\\`, or use single quotes",
-  BAD_INDENT: "This line is not indented as its neighbours are",
+  BAD_INDENT: "This line is not indented as its neighbours are, or a bracket is not closed",
   BAD_PROP_ORDER: "An anchor or tag stands in the wrong place",
   BAD_SCALAR_START: "This character cannot start a plain value; put the value in quotes",
   BLOCK_AS_IMPLICIT_KEY: "A second `key:` on one line; a value with `: ` in it needs quotes",
@@ -56,6 +56,7 @@ type Located = { readonly offset: number; readonly message: string };
 /** Reads one document of plain YAML 1.2: no tags, directives, merge keys or duplicate keys; aliases within bounds. */
 export function parseYaml(text: string): ParseResult {
   const lines = new LineCounter();
+  lines.addNewLine(0);
   try {
     const root = new TreeBuilder(lines).build(compose(text, lines));
     return { ok: true, root };
@@ -83,20 +84,21 @@ function describe(error: unknown, lines: LineCounter): readonly ParseProblem[] {
 
 function position(lines: LineCounter, offset: number): Position {
   const { line, col } = lines.linePos(offset);
-  // `linePos` says 0 while no line has begun.
-  return { line: Math.max(1, line), column: Math.max(1, col) };
+  return { line, column: col };
 }
 
 /** The one document of a text, or `Unreadable`. */
 function compose(text: string, lines: LineCounter): Node {
   const composer = new Composer(OPTIONS);
-  const documents = [...composer.compose(tokenize(text, lines), true, text.length)];
-  const document = documents[0];
-  const second = documents[1];
-  if (document === undefined) throw unreadable(0, "The file is empty");
-  const errors = document.errors.map(({ pos, code }) => ({ offset: pos[0], message: SENTENCES[code] }));
+  // There is always one, be it empty.
+  const first = composer.compose(tokenize(text, lines), true, text.length).next();
+  const document = first.value as Document.Parsed;
+  // What it warns of are directives and tags.
+  const errors = [...document.errors, ...document.warnings].map(({ pos, code }) => ({
+    offset: pos[0],
+    message: SENTENCES[code],
+  }));
   if (errors.length > 0) throw new Unreadable(errors.slice(0, MAX_PROBLEMS));
-  if (second !== undefined) throw unreadable(second.range[0], SENTENCES.MULTIPLE_DOCS);
   const { yaml, tags } = document.directives;
   if (yaml.explicit === true || Object.keys(tags).length > 1) throw unreadable(0, SENTENCES.BAD_DIRECTIVE);
   if (document.contents === null) throw unreadable(0, "The file is empty");
@@ -108,8 +110,14 @@ function tokenize(text: string, lines: LineCounter): readonly Token[] {
   const parser = new Parser(lines.addNewLine);
   const tokens: Token[] = [];
   let lexemes = 0;
+  let documents = 0;
   for (const lexeme of new Lexer().lex(text)) {
-    tokens.push(...parser.next(lexeme));
+    for (const token of parser.next(lexeme)) {
+      if (token.type === "error") throw unreadable(token.offset, SENTENCES.UNEXPECTED_TOKEN);
+      if (token.type === "document" && documents++ > 0)
+        throw unreadable(token.offset, SENTENCES.MULTIPLE_DOCS);
+      tokens.push(token);
+    }
     if (++lexemes > MAX_LEXEMES) throw unreadable(parser.offset, "The file has too many parts");
     if (parser.stack.length > MAX_STACK) throw unreadable(parser.offset, SENTENCES.RESOURCE_EXHAUSTION);
   }
@@ -139,7 +147,7 @@ class TreeBuilder {
     const before = this.total++;
     if (node.tag !== undefined) throw unreadable(start(node), SENTENCES.TAG_RESOLVE_FAILED);
     const built = this.convert(node);
-    const anchor = isScalar(node) || isMap(node) || isSeq(node) ? node.anchor : undefined;
+    const { anchor } = node as { anchor?: string };
     if (anchor !== undefined) this.anchors.set(anchor, { node: built, weight: this.total - before });
     return built;
   }
@@ -200,8 +208,9 @@ function readKey(pair: Pair): { readonly key: string; readonly offset: number } 
 }
 
 function scalar(at: Position, node: Node): ScalarNode {
-  const { value, source } = node as { value: string | number | boolean | null; source?: string };
-  return { kind: "scalar", at, value, source: typeof value === "number" ? (source ?? "") : "" };
+  // A plain scalar, which a number is, has its source.
+  const { value, source } = node as { value: string | number | boolean | null; source: string };
+  return { kind: "scalar", at, value, source: typeof value === "number" ? source : "" };
 }
 
 /** Every node that was parsed has a range. */
