@@ -54,7 +54,7 @@ function optionsOf(command: (typeof COMMANDS)[number]): readonly string[] {
 
 /** A command of the page is a word after `sallyport`; `--` ends our options. */
 function callsIn(page: string): readonly Call[] {
-  const calls = read(page).matchAll(/(?:^|[\s`/])sallyport (?<command>[a-z]+)\b(?<rest>[^\n`|]*)/g);
+  const calls = read(page).matchAll(/(?:^|[\s`]|bin\/)sallyport (?<command>[a-z]+)\b(?<rest>[^\n`|]*)/g);
   return [...calls].map(({ groups }) => ({
     page,
     command: groups?.["command"] ?? "",
