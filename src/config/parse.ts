@@ -105,24 +105,27 @@ function compose(text: string, lines: LineCounter): Node {
   return document.contents;
 }
 
-/** Lexes and parses piece by piece, so that a hostile text is given up on before it is read to its end. */
+/** The tokens of one document. */
 function tokenize(text: string, lines: LineCounter): readonly Token[] {
-  const parser = new Parser(lines.addNewLine);
   const tokens: Token[] = [];
-  let lexemes = 0;
   let documents = 0;
+  for (const token of streamTokens(text, new Parser(lines.addNewLine))) {
+    if (token.type === "error") throw unreadable(token.offset, SENTENCES.UNEXPECTED_TOKEN);
+    if (token.type === "document" && documents++ > 0) throw unreadable(token.offset, SENTENCES.MULTIPLE_DOCS);
+    tokens.push(token);
+  }
+  return tokens;
+}
+
+/** Lexes and parses piece by piece, so that a hostile text is given up on before it is read to its end. */
+function* streamTokens(text: string, parser: Parser): Generator<Token> {
+  let lexemes = 0;
   for (const lexeme of new Lexer().lex(text)) {
-    for (const token of parser.next(lexeme)) {
-      if (token.type === "error") throw unreadable(token.offset, SENTENCES.UNEXPECTED_TOKEN);
-      if (token.type === "document" && documents++ > 0)
-        throw unreadable(token.offset, SENTENCES.MULTIPLE_DOCS);
-      tokens.push(token);
-    }
+    yield* parser.next(lexeme);
     if (++lexemes > MAX_LEXEMES) throw unreadable(parser.offset, "The file has too many parts");
     if (parser.stack.length > MAX_STACK) throw unreadable(parser.offset, SENTENCES.RESOURCE_EXHAUSTION);
   }
-  tokens.push(...parser.end());
-  return tokens;
+  yield* parser.end();
 }
 
 function unreadable(offset: number, message: string): Unreadable {
