@@ -156,8 +156,12 @@ for (const [name, text] of MALFORMED) {
   });
 }
 
-test("BodyReader refuses a bare LF in an extension without waiting for more", () => {
-  assert.throws(() => chunks("5;a\n"), failure("E_BAD_REQUEST", 400));
+test("BodyReader refuses a bare LF without waiting for more, whatever the pieces", () => {
+  for (const text of ["5;a\n", "0\r\n\n", "0\r\nX: a\n", "0\r\nX: a\r\n\n"]) {
+    for (let size = 1; size <= text.length; size += 1) {
+      assert.throws(() => chunks(text, size), failure("E_BAD_REQUEST", 400));
+    }
+  }
 });
 
 test("BodyReader stays refused after a refusal", () => {

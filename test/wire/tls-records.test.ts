@@ -14,10 +14,16 @@ test("readHandshake() puts a message together from one record or many", () => {
   }
 });
 
-test("readHandshake() leaves what follows the message's last record alone", () => {
+test("D26 readHandshake() leaves what follows the message's last record alone", () => {
   const body = Buffer.from("hello");
   const bytes = Buffer.concat([records(handshake(1, body), 4), record(23, Buffer.from("early data"))]);
   assert.deepEqual(readHandshake(bytes, MOST), { kind: "message", type: 1, body });
+});
+
+test("readHandshake() believes a message only with the whole of its last record", () => {
+  const bytes = record(22, Buffer.concat([handshake(1, Buffer.alloc(10)), Buffer.alloc(1)]));
+  assert.equal(readHandshake(bytes.subarray(0, -1), MOST).kind, "incomplete");
+  assert.throws(() => readHandshake(bytes, MOST), failure("E_BAD_HELLO"));
 });
 
 test("D22 readHandshake() refuses what is TLS and not a handshake message", () => {
