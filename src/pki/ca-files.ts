@@ -24,7 +24,7 @@ export const CERTIFICATE_FILE = "ca.pem";
 export const KEY_FILE = "ca.key";
 
 /** Whoever published the key publishes the certificate within microseconds, unless it died between the two. */
-const PARTNER_WAIT_MS = 2_000;
+const PARTNER_WAIT_MS = 1_000;
 const PARTNER_POLL_MS = 10;
 const MAX_FILE_BYTES = 1_048_576;
 
@@ -45,25 +45,30 @@ export function readPair(dir: string): CaPair | undefined {
 
 /** Puts both files there, unless another process was first: then its pair stays and this one is dropped. */
 export function publishPair(dir: string, pair: CaPair): void {
-  if (publish(join(dir, KEY_FILE), pair.key, 0o600)) {
-    publish(join(dir, CERTIFICATE_FILE), pair.certificate, 0o644);
+  const suffix = randomBytes(8).toString("hex");
+  const key = join(dir, KEY_FILE);
+  const certificate = join(dir, CERTIFICATE_FILE);
+  try {
+    // Both are on disk before either has its name, so that the moment between the two links is short.
+    writeWhole(`${key}.${suffix}`, pair.key, 0o600);
+    writeWhole(`${certificate}.${suffix}`, pair.certificate, 0o644);
+    if (claim(`${key}.${suffix}`, key)) claim(`${certificate}.${suffix}`, certificate);
+  } catch (error) {
+    throw misconfigured(`No CA can be made in ${dir} (${codeOf(error)}); make it writable or name another`);
+  } finally {
+    rmSync(`${key}.${suffix}`, { force: true });
+    rmSync(`${certificate}.${suffix}`, { force: true });
   }
 }
 
 /** A hard link is the one step that is atomic and fails where the name is taken. */
-function publish(path: string, text: string, mode: number): boolean {
-  const temporary = `${path}.${randomBytes(8).toString("hex")}`;
+function claim(from: string, to: string): boolean {
   try {
-    writeWhole(temporary, text, mode);
-    linkSync(temporary, path);
+    linkSync(from, to);
     return true;
   } catch (error) {
     if (codeOf(error) === "EEXIST") return false;
-    throw misconfigured(
-      `The CA file ${path} cannot be written (${codeOf(error)}); make its directory writable`,
-    );
-  } finally {
-    rmSync(temporary, { force: true });
+    throw error;
   }
 }
 
