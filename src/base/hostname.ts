@@ -62,8 +62,7 @@ function endsInNumber(host: string): boolean {
 function mapLabel(label: string): string | undefined {
   if (isAscii(label)) return label;
   const written = label.toLowerCase().normalize("NFC");
-  // The mapping reads a URL's host: it decodes percent signs and stops at `/`, `?`, `#`.
-  if (/[\0-,/:-@[-^`{-\x7f]/.test(written)) return undefined;
+  // The mapping reads a URL's host: it decodes percent signs and stops at `/`. The way back shows that it did not.
   const ascii = domainToASCII(written);
   return ascii.startsWith("xn--") && domainToUnicode(ascii) === written ? ascii : undefined;
 }

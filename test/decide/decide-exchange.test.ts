@@ -95,6 +95,14 @@ test("decideExchange: the path is read once and judged by each entry for itself"
   assert.equal(rule("*"), "rest");
 });
 
+test("decideExchange: E21 no path pattern covers the server as a whole", () => {
+  const question = ask("https://a.example.com*", { method: "OPTIONS" });
+  assert.equal(
+    decideExchange(question, one({ domain: "a.example.com", paths: [".*"] })).reason,
+    "no-rule-matched",
+  );
+});
+
 test("decideExchange: less visibility never allows more", () => {
   fc.assert(
     fc.property(policies, questions, (policy, question) => {
