@@ -1,6 +1,5 @@
 /** Writes record lines to a file or a pipe behind the event loop's back: never blocking, never throwing, counting what is lost. */
-import { close as closeFile, constants, fstatSync, open, openSync, write } from "node:fs";
-import { Failure } from "../model/failure.ts";
+import { openSink, reopenSink, type Sink } from "./sink.ts";
 
 export interface RecordWriter {
   /** `line`: printable ASCII that ends in a newline and, for a pipe, is at most 4,096 bytes. */
@@ -29,8 +28,7 @@ interface Batch {
 
 interface State {
   readonly options: RecordWriterOptions;
-  fd: number;
-  batchBytes: number;
+  sink: Sink;
   /** Full batches, oldest first. */
   readonly full: Batch[];
   filling: Batch;
@@ -47,16 +45,11 @@ interface State {
   closed: boolean;
   dropped: number;
   /** Opened by `reopen`; put in place between two writes. */
-  next: number | undefined;
+  next: Sink | undefined;
   emptied: () => void;
 }
 
-const STDOUT = 1;
 const NEWLINE = 0x0a;
-
-/** Of a pipe, the most that POSIX keeps in one piece (PIPE_BUF): workers share stdout. */
-const PIPE_BATCH = 4_096;
-const FILE_BATCH = 65_536;
 
 /** Lines of this time share a write. */
 const GATHER_MS = 20;
@@ -66,17 +59,11 @@ const FULL_MS = 10;
 const BROKEN_MS = 250;
 const CLOSE_MS = 2_000;
 
-/** Never wait for the reader of a pipe: a thread that is stuck in `write` would keep the process from ending. */
-const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK | constants.O_NOCTTY;
-const MODE = 0o600;
-
 /** Throws a `Failure` (E_CONFIG) if the file cannot be opened at the start; nothing throws later. */
 export function createRecordWriter(options: RecordWriterOptions): RecordWriter {
-  const fd = options.file === "-" ? openStdout() : openPath(options.file);
   const state: State = {
     options,
-    fd,
-    batchBytes: batchBytesOf(fd),
+    sink: openSink(options.file),
     full: [],
     filling: { text: "", lines: 0 },
     waiting: 0,
@@ -107,7 +94,7 @@ function add(state: State, line: string): void {
   }
   state.waiting += line.length;
   const filling = state.filling;
-  if (filling.lines > 0 && filling.text.length + line.length > state.batchBytes) {
+  if (filling.lines > 0 && filling.text.length + line.length > state.sink.batchBytes) {
     state.full.push(filling);
     state.filling = { text: line, lines: 1 };
   } else {
@@ -141,9 +128,9 @@ function pump(state: State): void {
     return;
   }
   state.writing = true;
-  write(state.fd, state.rest, (error, written) => {
+  state.sink.write(state.rest, (error, written) => {
     state.writing = false;
-    wrote(state, error, written);
+    wrote(state, error ?? undefined, written);
   });
 }
 
@@ -157,18 +144,19 @@ function nextBatch(state: State): Buffer | undefined {
   return batch.lines === 0 ? undefined : Buffer.from(batch.text, "latin1");
 }
 
-function wrote(state: State, error: NodeJS.ErrnoException | null, written: number): void {
+function wrote(state: State, error: NodeJS.ErrnoException | undefined, written: number): void {
   const rest = state.rest;
   if (rest === undefined) {
-    return; // `close` gave up before this write came back.
+    state.sink.close(); // `close` gave up before this write came back.
+    return;
   }
-  if (error === null) {
+  if (error === undefined) {
     advance(state, rest, written);
   } else if (error.code !== "EAGAIN") {
     giveUpBatch(state, rest);
   }
   adoptReopened(state);
-  if (error !== null) {
+  if (error !== undefined) {
     pumpIn(state, error.code === "EAGAIN" ? FULL_MS : BROKEN_MS);
   } else if (state.rest !== undefined || state.full.length > 0 || state.closed) {
     pump(state);
@@ -207,30 +195,31 @@ function linesIn(bytes: Buffer): number {
   return count;
 }
 
-function reopen(state: State): Promise<boolean> {
+async function reopen(state: State): Promise<boolean> {
   if (state.options.file === "-" || state.closed) {
-    return Promise.resolve(true);
+    return true;
   }
-  return new Promise((resolve) => {
-    open(state.options.file, FLAGS | constants.O_CREAT, MODE, (error, fd) => {
-      if (error === null) {
-        release(state.next);
-        state.next = fd;
-        adoptReopened(state);
-      }
-      resolve(error === null);
-    });
-  });
+  const sink = await reopenSink(state.options.file);
+  if (sink === undefined) {
+    return false;
+  }
+  if (state.closed) {
+    sink.close();
+    return true;
+  }
+  state.next?.close();
+  state.next = sink;
+  adoptReopened(state);
+  return true;
 }
 
 function adoptReopened(state: State): void {
   if (state.next === undefined || state.writing) {
     return;
   }
-  release(state.fd);
-  state.fd = state.next;
+  state.sink.close();
+  state.sink = state.next;
   state.next = undefined;
-  state.batchBytes = batchBytesOf(state.fd);
   if (state.torn && state.rest !== undefined) {
     dropTorn(state, state.rest);
   }
@@ -277,46 +266,9 @@ function abandon(state: State): void {
   state.rest = undefined;
   state.waiting = 0;
   drop(state, left);
-  release(state.next);
+  state.next?.close();
   state.next = undefined;
   if (!state.writing) {
-    release(state.fd);
+    state.sink.close();
   }
-}
-
-function release(fd: number | undefined): void {
-  if (fd !== undefined && fd !== STDOUT) {
-    closeFile(fd, () => undefined);
-  }
-}
-
-function openPath(file: string): number {
-  try {
-    return openSync(file, FLAGS | constants.O_CREAT, MODE);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    throw new Failure("E_CONFIG", "operator", `The records file cannot be opened (${code})`, {
-      cause: error,
-    });
-  }
-}
-
-/**
- * Stdout is shared with whoever started us, so its flags are not ours to change. On Linux a pipe or a terminal
- * can be opened anew with flags of our own; anything else (a file, a socket) is used as it is.
- */
-function openStdout(): number {
-  const kind = fstatSync(STDOUT);
-  if (kind.isFIFO() || kind.isCharacterDevice()) {
-    try {
-      return openSync("/proc/self/fd/1", FLAGS);
-    } catch {
-      // Another user's pipe, or no /proc.
-    }
-  }
-  return STDOUT;
-}
-
-function batchBytesOf(fd: number): number {
-  return fstatSync(fd).isFile() ? FILE_BATCH : PIPE_BATCH;
 }
