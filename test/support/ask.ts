@@ -27,7 +27,7 @@ export async function askConnect(
 ): Promise<Message> {
   const wire = await dial(internet);
   const bytes = head(`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`, ...lines);
-  return await wire.send(bytes).finally(() => wire.destroy());
+  return await wire.send(bytes, { connect: true }).finally(() => wire.destroy());
 }
 
 /** CONNECT, TLS, and these bytes inside. */

@@ -16,7 +16,10 @@ import { DNS_V4 } from "./private-internet.ts";
 import { dial, PROXY } from "./wire-client.ts";
 
 /** A config as DESIGN has it, as a value. `listen`, `ca`, `upstream.dns` and `upstream.ca_file` have defaults here. */
-export type GateConfig = Readonly<Record<string, unknown>> & { readonly upstream?: object };
+export type GateConfig = Readonly<Record<string, unknown>> & {
+  readonly upstream?: object;
+  readonly limits?: object;
+};
 
 export interface GateOptions {
   /** Added to `SECRET`, which holds the canary. */
@@ -58,6 +61,11 @@ export interface Gate {
 /** A reference to a variable of the gate's environment. `SECRET` holds the canary. */
 export function fromEnv(name: string): string {
   return `\${env:${name}}`;
+}
+
+/** A reference to a file beside the config. */
+export function fromFile(name: string): string {
+  return `\${file:${name}}`;
 }
 
 /** The canary, as a config refers to it. */
@@ -213,6 +221,8 @@ function textOf(config: GateConfig | string): string {
     workers: 1,
     records: { file: "-" },
     ...config,
+    // A test that leaves something open is not to wait for it.
+    limits: { drain_timeout: "1s", ...config.limits },
     upstream: { ca_file: "root.pem", dns: { servers: [DNS_V4] }, ...config.upstream },
   });
 }

@@ -19,6 +19,8 @@ export interface ReadOptions {
   readonly role: "request" | "response";
   /** The response is to HEAD, or anything else without a body. */
   readonly bodiless?: boolean;
+  /** The response is to CONNECT: a success has no body. */
+  readonly connect?: boolean;
   /** No more bytes will come. */
   readonly ended?: boolean;
 }
@@ -79,8 +81,9 @@ function readBody(rest: string, context: ReadOptions & Pick<Message, "start" | "
   return ended ? { ...partOf(rest), complete: true } : undefined;
 }
 
-function hasNoBody({ bodiless, role, start }: ReadOptions & Pick<Message, "start">): boolean {
+function hasNoBody({ bodiless, connect, role, start }: ReadOptions & Pick<Message, "start">): boolean {
   const status = statusOf({ start });
+  if (connect === true && status >= 200 && status < 300) return true;
   return bodiless === true || (role === "response" && (status < 200 || status === 204 || status === 304));
 }
 

@@ -70,11 +70,19 @@ export async function createInternet(options: InternetOptions = {}): Promise<Int
       tasks.push(task);
     },
     async close() {
-      for (const task of tasks.reverse()) await task();
+      const errors: unknown[] = [];
+      for (const task of tasks.reverse()) {
+        try {
+          await task();
+        } catch (error) {
+          errors.push(error);
+        }
+      }
       dns.close();
       gate.close();
       net.close();
       await rm(directory, { recursive: true, force: true });
+      if (errors.length > 0) throw errors[0];
     },
   };
 }

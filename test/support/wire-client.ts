@@ -46,6 +46,8 @@ export interface SecureWire extends Wire {
 
 export interface TakeOptions {
   readonly bodiless?: boolean;
+  /** The request was CONNECT. */
+  readonly connect?: boolean;
   readonly ms?: number;
 }
 
@@ -67,7 +69,7 @@ export async function dialThrough(
 ): Promise<SecureWire> {
   const wire = await dial(internet, tls.from === undefined ? {} : { from: tls.from });
   const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`, ...(tls.lines ?? [])];
-  const answer = await wire.send(`${lines.join("\r\n")}\r\n\r\n`, { bodiless: true });
+  const answer = await wire.send(`${lines.join("\r\n")}\r\n\r\n`, { connect: true });
   if (statusOf(answer) !== 200) throw new Error(`CONNECT was answered with ${answer.start}`);
   const servername = tls.servername ?? authority.replace(/:\d+$/, "");
   return await wire.secure({ ...tls, servername });
@@ -144,9 +146,9 @@ function wireOf(socket: Duplex, watch: Watch): Wire {
   return wire;
 }
 
-async function takeResponse(inbox: Inbox, { bodiless = false, ms = 5_000 }: TakeOptions): Promise<Message> {
+async function takeResponse(inbox: Inbox, { ms = 5_000, ...how }: TakeOptions): Promise<Message> {
   const read = () =>
-    readMessage(inbox.received, { role: "response", bodiless, ended: inbox.ending !== undefined });
+    readMessage(inbox.received, { role: "response", ...how, ended: inbox.ending !== undefined });
   await waitFor(inbox, () => read() !== undefined || inbox.ending !== undefined, { what: "a response", ms });
   const result = read();
   if (result === undefined) {
