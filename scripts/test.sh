@@ -6,7 +6,7 @@ if [ "${1:-}" = --slow ]; then
   slow=yes
   shift
 fi
-sh scripts/test-needs.sh
+sh scripts/needs.sh
 if [ $# -eq 0 ] && [ $slow = yes ]; then
   # shellcheck disable=SC2046 # no test file has a blank in its name
   set -- $(find test/slow -name '*.test.ts' | sort)

@@ -1,0 +1,45 @@
+#!/bin/sh
+# What tests and measurements need beside Node.js: installs it where that can be done (root, apt-get), else names it.
+# Nothing is skipped for want of it. Arguments: further pairs, command:package.
+set -eu
+PATH=$PATH:/usr/sbin:/sbin
+
+# command:package, as Debian has them
+needs="
+nginx:nginx-light prometheus:prometheus promtool:prometheus
+/usr/bin/python3:python3 curl:curl openssl:openssl git:git bash:bash
+ip:iproute2 unshare:util-linux nsenter:util-linux setpriv:util-linux prlimit:util-linux taskset:util-linux
+$*"
+
+missing=
+for pair in $needs; do
+  command -v "${pair%%:*}" >/dev/null 2>&1 && continue
+  case " $missing " in
+    *" ${pair##*:} "*) ;;
+    *) missing="$missing ${pair##*:}" ;;
+  esac
+done
+
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "sallyport: these Debian packages are needed first: apt-get install -y$missing" >&2
+    exit 1
+  fi
+  echo "sallyport: installing what is needed beside Node.js:$missing" >&2
+  # The tests start their own nginx and Prometheus; the packages shall start none.
+  policy=/usr/sbin/policy-rc.d
+  if [ ! -e $policy ]; then
+    trap 'rm -f $policy' EXIT
+    printf '#!/bin/sh\nexit 101\n' >$policy
+    chmod +x $policy
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq >&2
+  # shellcheck disable=SC2086 # one word a package
+  apt-get install -y -qq --no-install-recommends $missing </dev/null >&2
+fi
+
+if [ "$(id -u)" != 0 ] && ! unshare -Urn true 2>/dev/null; then
+  echo "sallyport: network namespaces are needed: be root, or allow user namespaces (unshare -Urn true must work)" >&2
+  exit 1
+fi
