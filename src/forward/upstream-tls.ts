@@ -14,7 +14,7 @@ export type UpstreamHost =
 
 export interface SecureOptions {
   readonly timeoutMs: number;
-  /** A session that `onSession` gave for the same sandbox, host, port and policy; its keeper answers for that. */
+  /** The very buffer that `onSession` gave, for the same sandbox, port and policy. For another host it is ignored. */
   readonly session?: Buffer | undefined;
   /** Offered in this order; empty: no ALPN. */
   readonly alpn: readonly string[];
@@ -31,10 +31,25 @@ export interface UpstreamTls {
   secure(socket: Socket, host: UpstreamHost, options: SecureOptions): Promise<TLSSocket>;
 }
 
+/** What a session inherits from the handshake that verified a certificate: resumed, TLS shows none to check again. */
+interface Verification {
+  /** Canonical text of the name or address that the certificate was for. */
+  readonly host: string;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
+interface Room {
+  readonly context: SecureContext;
+  readonly verifications: WeakMap<Buffer, Verification>;
+}
+
 /** As `forward/dial.ts` has it for the socket below. */
 const HIGH_WATER_MARK = 65_536;
 /** Bits of a finite-field Diffie-Hellman group; smaller ones are broken (Logjam). */
 const MIN_DH_BITS = 2_048;
+/** However often it is resumed, a session leads back to a certificate that was looked at within a day. */
+const VERIFIED_MS = 86_400_000;
 const MAX_FILE_BYTES = 16_777_216;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
@@ -55,15 +70,11 @@ export function createUpstreamTls({ caFile }: { readonly caFile: string | undefi
     // An upstream that wants another handshake in mid-connection does not get it.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   });
-  return { secure: (socket, host, options) => secure(context, socket, host, options) };
+  const room: Room = { context, verifications: new WeakMap() };
+  return { secure: (socket, host, options) => secure(room, socket, host, options) };
 }
 
-function secure(
-  context: SecureContext,
-  socket: Socket,
-  host: UpstreamHost,
-  options: SecureOptions,
-): Promise<TLSSocket> {
+function secure(room: Room, socket: Socket, host: UpstreamHost, options: SecureOptions): Promise<TLSSocket> {
   const { signal, timeoutMs, onSession } = options;
   return new Promise((resolve, reject) => {
     if (signal.aborted || socket.destroyed) {
@@ -71,21 +82,25 @@ function secure(
       reject(signal.aborted ? abandoned(signal) : failed("The upstream closed the connection"));
       return;
     }
-    const secured = open(context, socket, host, options);
+    const inherited = inheritedFrom(room, host, options.session);
+    const secured = open(room, socket, host, inherited === undefined ? withoutSession(options) : options);
     const deadline = setTimeout(() => fail(timedOut()), timeoutMs);
     const abandon = () => fail(abandoned(signal));
     signal.addEventListener("abort", abandon, { once: true });
-    let verified = false;
+    let verified: Verification | undefined;
     // Stays for good: a socket without one would take the process down.
     secured.on("error", (error) => fail(failureOf(error)));
     secured.once("close", () => fail(failed("The upstream closed the connection during the handshake")));
     secured.on("session", (session) => {
-      if (verified) onSession?.(session);
+      if (verified === undefined) return;
+      room.verifications.set(session, verified);
+      onSession?.(session);
     });
     secured.once("secureConnect", () => {
-      const fault = identityFault(secured, host);
-      if (fault !== undefined) return fail(failed(fault));
-      verified = true;
+      verified = secured.isSessionReused() ? inherited : verify(secured, host);
+      if (verified === undefined || !secured.authorized) {
+        return fail(failed("The upstream's certificate is for another name"));
+      }
       finish();
       resolve(secured);
     });
@@ -96,39 +111,60 @@ function secure(
     }
     function fail(failure: Failure): void {
       finish();
-      if (!verified) secured.destroy();
+      if (verified === undefined) secured.destroy();
       reject(failure);
     }
   });
 }
 
-function open(context: SecureContext, socket: Socket, host: UpstreamHost, options: SecureOptions): TLSSocket {
+function open({ context }: Room, socket: Socket, host: UpstreamHost, options: SecureOptions): TLSSocket {
   const tuning = { highWaterMark: HIGH_WATER_MARK };
   return connect({
     ...tuning,
     socket,
     secureContext: context,
-    // No SNI for literals (RFC 6066 section 3). `host` dials nothing here: Node binds a session to it.
-    ...(host.kind === "name" ? { servername: host.host, host: host.host } : { host: host.address.text }),
+    // `host` dials nothing here: Node binds a session to it. No SNI for literals (RFC 6066 section 3).
+    host: textOf(host),
+    ...(host.kind === "name" ? { servername: host.host } : {}),
     ...(options.alpn.length > 0 ? { ALPNProtocols: [...options.alpn] } : {}),
     ...(options.session === undefined ? {} : { session: options.session }),
     // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED has no say.
     rejectUnauthorized: true,
-    // The name is checked after the handshake, resumed or not; Node's own check takes a bare CN, and skips resumption.
+    // The name is checked after the handshake: Node's own check takes a bare CN.
     checkServerIdentity: () => undefined,
     minDHSize: MIN_DH_BITS,
   });
 }
 
-/** Undefined: the chain is good and its leaf is for `host`, by a subjectAltName of the right kind (RFC 9525). */
-function identityFault(secured: TLSSocket, host: UpstreamHost): string | undefined {
+/** Undefined: the leaf is not for `host` by a subjectAltName of the right kind (RFC 9525). The chain is good already. */
+function verify(secured: TLSSocket, host: UpstreamHost): Verification | undefined {
   const certificate = secured.getPeerX509Certificate();
-  if (!secured.authorized || certificate === undefined) return "The upstream's certificate is not verified";
   const match =
     host.kind === "address"
-      ? certificate.checkIP(host.address.text)
-      : certificate.checkHost(host.host, { subject: "never", wildcards: true, partialWildcards: false });
-  return match === undefined ? "The upstream's certificate is for another name" : undefined;
+      ? certificate?.checkIP(host.address.text)
+      : certificate?.checkHost(host.host, { subject: "never", wildcards: true, partialWildcards: false });
+  if (certificate === undefined || match === undefined) return undefined;
+  const until = Math.min(Date.parse(certificate.validTo), Date.now() + VERIFIED_MS);
+  return { host: textOf(host), until };
+}
+
+/** Undefined: the session is not one that this room verified for `host`, or that was too long ago. */
+function inheritedFrom(
+  { verifications }: Room,
+  host: UpstreamHost,
+  session: Buffer | undefined,
+): Verification | undefined {
+  const verification = session === undefined ? undefined : verifications.get(session);
+  if (verification === undefined || verification.host !== textOf(host)) return undefined;
+  return Date.now() < verification.until ? verification : undefined;
+}
+
+function withoutSession(options: SecureOptions): SecureOptions {
+  return { ...options, session: undefined };
+}
+
+function textOf(host: UpstreamHost): string {
+  return host.kind === "name" ? host.host : host.address.text;
 }
 
 function readRoots(file: string): string[] {
