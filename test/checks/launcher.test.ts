@@ -187,13 +187,14 @@ async function failing(file: string, env: NodeJS.ProcessEnv): Promise<Failing> {
 }
 
 /** Until a process has said this on stderr. */
-async function says(child: ChildProcess, text: string): Promise<void> {
-  let said = "";
-  for await (const piece of child.stderr ?? []) {
-    said += piece;
-    if (said.includes(text)) return;
-  }
-  await new Promise(() => {});
+function says(child: ChildProcess, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    let said = "";
+    child.stderr?.on("data", (piece) => {
+      said += piece;
+      if (said.includes(text)) resolve();
+    });
+  });
 }
 
 /** Until a file is there and holds something; the test's own time limit ends a wait in vain. */
