@@ -71,5 +71,5 @@ export function hopeless(pattern: PatternSource): string | undefined {
       : undefined;
   }
   const closed = pattern.kind === "address" ? closedClass(pattern.address) : undefined;
-  return closed && `This address is ${closed}: refused whatever is listed`;
+  return closed && `This address (${closed}) is refused whatever is listed`;
 }

@@ -62,7 +62,11 @@ function readTop(scope: Scope, root: TreeNode, origin: Origin): Config | undefin
   const fields = readMap(report, root, "The file", TOP_KEYS);
   if (fields === undefined) return undefined;
   checkVersion(scope, fields);
-  const sandboxes = readSandboxes(scope, present(fields.get("sandboxes")));
+  const sandboxNode = present(fields.get("sandboxes"));
+  const sandboxes = readSandboxes(scope, sandboxNode);
+  // Entries with errors count too: what is said of a file without sandboxes would not help.
+  const hasSandboxes =
+    sandboxNode !== undefined && !(sandboxNode.kind === "list" && sandboxNode.items.length === 0);
   const upstream = readUpstream(scope, present(fields.get("upstream")));
   const network = readNetwork(scope, fields.get("network"), "network");
   const credentials = present(fields.get("credentials"));
@@ -81,12 +85,12 @@ function readTop(scope: Scope, root: TreeNode, origin: Origin): Config | undefin
     allowRanges: upstream.allowRanges,
     denyRanges: upstream.denyRanges,
   };
-  warnOfNothing(scope, fields, policy);
+  warnOfNothing(scope, fields, { policy, hasSandboxes });
   const recordsFile = readPath(scope, present(fields.get("records")), "`records`", "file") ?? "-";
   return {
     file: origin.file,
     text: origin.text,
-    listen: readListen(scope, present(fields.get("listen")), sandboxes.length > 0),
+    listen: readListen(scope, present(fields.get("listen")), hasSandboxes),
     caDir: resolve(folder, readPath(scope, present(fields.get("ca")), "`ca`", "dir") ?? "certs"),
     workers: readWorkers(scope, fields.get("workers")),
     policy,
@@ -114,7 +118,11 @@ function splitDenylist(network: NetworkSource): {
   return { policyNetwork: { ...network, denylist: [] }, denylist: network.denylist };
 }
 
-function warnOfNothing(scope: Scope, fields: TopFields, policy: PolicySource): void {
+function warnOfNothing(
+  scope: Scope,
+  fields: TopFields,
+  { policy, hasSandboxes }: { readonly policy: PolicySource; readonly hasSandboxes: boolean },
+): void {
   const networks = [policy.network, ...policy.sandboxes.map(({ network }) => network)];
   const opened = networks.some(
     (network) => network.kind === "allowlist" && network.rules.some((rule) => rule.private),
@@ -122,7 +130,7 @@ function warnOfNothing(scope: Scope, fields: TopFields, policy: PolicySource): v
   if (opened && policy.allowRanges.length === 0) {
     scope.report.warn(fields.keyAt("network"), "`private: true` opens nothing while `allow_ranges` is empty");
   }
-  if (policy.sandboxes.length === 0 && policy.network.kind === "disabled") {
+  if (!hasSandboxes && policy.network.kind === "disabled") {
     scope.report.warn(fields.keyAt("network"), "`network` is disabled, so everything is refused");
   }
 }

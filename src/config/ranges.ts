@@ -23,9 +23,9 @@ const LOOPBACK = ranges("127.0.0.0/8", "::1/128");
 /** Refused whatever is listed, so listing them is a mistake. */
 const CLOSED: readonly (readonly [string, readonly AddressRange[]])[] = [
   ["loopback", LOOPBACK],
-  ["the unspecified address", ranges("0.0.0.0/8", "::/128")],
-  ["link-local addresses", ranges("169.254.0.0/16", "fe80::/10")],
-  ["multicast addresses", ranges("224.0.0.0/4", "ff00::/8")],
+  ["unspecified", ranges("0.0.0.0/8", "::/128")],
+  ["link-local", ranges("169.254.0.0/16", "fe80::/10")],
+  ["multicast", ranges("224.0.0.0/4", "ff00::/8")],
 ];
 
 /** Instance metadata of the clouds outside link-local space; other addresses around them may be opened. */
@@ -56,9 +56,9 @@ export function readOpenRanges(report: Report, node: TreeNode, what: string): re
     const closed = CLOSED.find(([, set]) => set.some((other) => rangesOverlap(range, other)));
     const metadata = METADATA.find((other) => rangesOverlap(range, other));
     if (closed !== undefined) {
-      report.error(at, `${what} cannot hold ${closed[0]}, which stays refused whatever is listed`);
+      report.error(at, `${what} cannot hold ${closed[0]} addresses, which stay refused whatever is listed`);
     } else if (metadata?.prefixBits === range.prefixBits) {
-      report.error(at, `${what} cannot hold a metadata address, which stays refused whatever is listed`);
+      report.error(at, `${what} cannot hold metadata addresses, which stay refused whatever is listed`);
     } else if (metadata !== undefined) {
       report.warn(at, `The metadata address ${metadata.base.text} in this range stays refused`);
     }
@@ -84,7 +84,7 @@ export function isLoopback(address: IpAddress): boolean {
 
 /** What an address is that stays refused whatever is listed; undefined for others. */
 export function closedClass(address: IpAddress): string | undefined {
-  if (METADATA.some((range) => rangeContains(range, address))) return "a metadata address";
+  if (METADATA.some((range) => rangeContains(range, address))) return "metadata";
   const closed = CLOSED.find(([, set]) => set.some((range) => rangeContains(range, address)));
   return closed?.[0];
 }

@@ -87,6 +87,7 @@ function readHost(report: Report, entry: MapEntry, hosts: Map<string, readonly I
   const addresses = readAddresses(report, entry.value, "`hosts`");
   if (host === undefined) report.error(entry.keyAt, `${quoteName(entry.key)} is not a hostname`);
   else if (hosts.has(host)) report.error(entry.keyAt, `${quoteName(host)} is listed twice`);
-  else if (addresses?.length === 0) report.error(entry.value.at, `${quoteName(host)} needs an address`);
+  else if (entry.value.kind === "list" && entry.value.items.length === 0)
+    report.error(entry.value.at, `${quoteName(host)} needs an address`);
   else if (addresses !== undefined) hosts.set(host, addresses);
 }
