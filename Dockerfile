@@ -20,7 +20,8 @@ COPY config/container.yaml config/
 # The first start compiles; keeping what it compiled makes the start of every container a quick one.
 RUN rm -rf .runtime bin \
  && /usr/local/bin/node src/main.ts --version \
- && /usr/local/bin/node src/main.ts check config/container.yaml
+ && /usr/local/bin/node src/main.ts check config/container.yaml \
+ && rm -rf config package-lock.json
 
 FROM ${BASE}
 RUN apt-get update \
