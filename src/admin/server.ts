@@ -157,8 +157,8 @@ function send(page: Page, request: IncomingMessage, response: ServerResponse): v
 }
 
 /** `localhost` or a literal address, with or without a port. */
-function isOurHost(host: string | undefined): boolean {
-  const name = host?.replace(/:\d{1,5}$/, "").toLowerCase() ?? "";
+function isOurHost(host = ""): boolean {
+  const name = host.replace(/:\d{1,5}$/, "").toLowerCase();
   return name === "localhost" || isIP(name) === 4 || (/^\[.*\]$/.test(name) && isIP(name.slice(1, -1)) === 6);
 }
 

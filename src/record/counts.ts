@@ -139,5 +139,5 @@ function zeros(labels: readonly string[]): Counts<string> {
 }
 
 function add(counts: Counts<string>, key: string | Listener, by: number): void {
-  counts[key] = (counts[key] ?? 0) + by;
+  counts[key] = (counts[key] as number) + by;
 }

@@ -20,6 +20,12 @@ export interface RecordWriterOptions {
   readonly onDrop: (count: number) => void;
 }
 
+/** How files are opened. */
+export interface Opening {
+  open(file: string): Sink;
+  reopen(file: string): Promise<Sink | undefined>;
+}
+
 /** Lines that go out in one write. */
 interface Batch {
   text: string;
@@ -28,6 +34,7 @@ interface Batch {
 
 interface State {
   readonly options: RecordWriterOptions;
+  readonly opening: Opening;
   sink: Sink;
   /** Full batches, oldest first. */
   readonly full: Batch[];
@@ -59,11 +66,14 @@ const FULL_MS = 10;
 const BROKEN_MS = 250;
 const CLOSE_MS = 2_000;
 
+const FILES: Opening = { open: openSink, reopen: reopenSink };
+
 /** Throws a `Failure` (E_CONFIG) if the file cannot be opened at the start; nothing throws later. */
-export function createRecordWriter(options: RecordWriterOptions): RecordWriter {
+export function createRecordWriter(options: RecordWriterOptions, opening: Opening = FILES): RecordWriter {
   const state: State = {
     options,
-    sink: openSink(options.file),
+    opening,
+    sink: opening.open(options.file),
     full: [],
     filling: { text: "", lines: 0 },
     waiting: 0,
@@ -199,7 +209,7 @@ async function reopen(state: State): Promise<boolean> {
   if (state.options.file === "-" || state.closed) {
     return true;
   }
-  const sink = await reopenSink(state.options.file);
+  const sink = await state.opening.reopen(state.options.file);
   if (sink === undefined) {
     return false;
   }

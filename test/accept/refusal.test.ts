@@ -147,6 +147,8 @@ test("answerFailure gives every code its status and says where a retry may help"
 
 test("answerFailure takes a status that belongs to the code and no other", () => {
   const cases: [FailureCode, Fault, number, expected: number][] = [
+    ["E_BAD_REQUEST", "client", 408, 408],
+    ["E_BAD_REQUEST", "client", 411, 411],
     ["E_BAD_REQUEST", "client", 413, 413],
     ["E_BAD_REQUEST", "client", 414, 414],
     ["E_BAD_REQUEST", "client", 417, 417],
@@ -166,7 +168,7 @@ test("answerFailure takes a status that belongs to the code and no other", () =>
   for (const [code, fault, status, expected] of cases) {
     const answer = answerFailure(new Failure(code, fault, "No", { status }), ABOUT);
     assert.equal(answer.status, expected, `${code} ${status}`);
-    assert.notEqual(answer.phrase, "");
+    assert.match(answer.phrase, /^[A-Z][A-Za-z -]+$/);
     errorOf(answer);
   }
 });
@@ -184,4 +186,10 @@ test("answerFailure says what was wrong with a request where its status tells", 
     errorOf(answerFailure(failure, ABOUT))["message"],
     "The request's header fields are too large or too many, so nothing was sent on",
   );
+});
+
+test("answerFailure does without a name where none is known", () => {
+  const failure = new Failure("E_BAD_REQUEST", "client", "No");
+  const error = errorOf(answerFailure(failure, { host: undefined, port: undefined, connect: false }));
+  assert.deepEqual([error["host"], error["port"]], [null, null]);
 });

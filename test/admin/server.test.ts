@@ -169,6 +169,7 @@ test("createAdmin answers a guarded page only under an address or localhost, aga
   for (const host of good) {
     assert.equal(statusOf(await get(port, "/live", `Host: ${host}\r\n`)), 401, host);
   }
+  assert.equal(statusOf(await raw(port, "GET /live HTTP/1.0\r\nAuthorization: Bearer t\r\n\r\n")), 421);
   const bad = [
     "rebind.attacker.example",
     "localhost.attacker.example",
