@@ -10,7 +10,7 @@ import type { Message } from "./message-reader.ts";
 import { statusOf } from "./message-reader.ts";
 import type { Metrics } from "./metrics-text.ts";
 import { parseMetrics } from "./metrics-text.ts";
-import { BASE_ENV } from "./namespace.ts";
+import { BASE_ENV, unrefAll } from "./namespace.ts";
 import type { Internet } from "./private-internet.ts";
 import { DNS_V4 } from "./private-internet.ts";
 import { dial, PROXY } from "./wire-client.ts";
@@ -113,6 +113,7 @@ function listenTo(child: ChildProcess, internet: Internet): Output {
   output.changes.setMaxListeners(0);
   const [outWatch, errWatch] = [internet.canary.watch("stdout"), internet.canary.watch("stderr")];
   if (child.stdout === null || child.stderr === null) throw new Error("The gate has no output");
+  unrefAll(child);
   child.stdout.on("data", (bytes: Buffer) => outWatch.see(bytes));
   createInterface({ input: child.stdout }).on("line", (line) => {
     const record = recordOf(line);
@@ -201,9 +202,7 @@ function gateOf(internet: Internet, child: ChildProcess, { directory, configFile
 async function stop(child: ChildProcess, ended: Promise<number>): Promise<number> {
   child.kill("SIGTERM");
   const timer = new AbortController();
-  const late = delay(STOP_MS, "late" as const, { signal: timer.signal, ref: false }).catch(
-    () => "late" as const,
-  );
+  const late = delay(STOP_MS, "late" as const, { signal: timer.signal }).catch(() => "late" as const);
   const result = await Promise.race([ended, late]);
   timer.abort();
   if (result !== "late") return result;

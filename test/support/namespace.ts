@@ -99,6 +99,12 @@ function namespaceOf(agent: ChildProcess, waiting: Map<number, Waiting>, rootles
   };
 }
 
+/** A test that failed in its preparation then ends all the same, and the program with it. */
+export function unrefAll(child: ChildProcess): void {
+  child.unref();
+  for (const stream of [child.stdout, child.stderr]) (stream as Socket | null)?.unref();
+}
+
 function holder({ rootless, beside }: NamespaceOptions): readonly string[] {
   if (!rootless) return ["unshare", "-n", "--"];
   if (beside === undefined) return ["unshare", "-Urn", "--"];

@@ -1,5 +1,5 @@
 /** A scripted HTTP/1.1 origin in the private internet. It keeps every byte it gets and answers what a test says. */
-import { EventEmitter, on } from "node:events";
+import { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
 import type { SecureContext } from "node:tls";
 import { TLSSocket } from "node:tls";
@@ -60,6 +60,7 @@ export async function createOrigin(internet: Internet, options: OriginOptions = 
   const address = options.address ?? PUBLIC_V4;
   const port = options.port ?? (options.tls === undefined ? 80 : 443);
   const server = await internet.net.listen(address, port);
+  server.unref();
   const changes = new EventEmitter();
   changes.setMaxListeners(0);
   const connections: Connection[] = [];
@@ -160,14 +161,21 @@ function write(socket: Duplex, reply: Reply): void {
 }
 
 function untilChanged(changes: EventEmitter): Origin["until"] {
-  return async (what, condition, ms = 5_000) => {
-    const signal = AbortSignal.timeout(ms);
-    try {
-      const iterator = on(changes, "change", { signal });
-      if (condition()) return;
-      for await (const _ of iterator) if (condition()) return;
-    } catch (error) {
-      throw new Error(`The origin waited in vain for: ${what}`, { cause: error });
-    }
-  };
+  return (what, condition, ms = 5_000) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => finish(() => reject(new Error(`The origin waited in vain for ${what}`))),
+        ms,
+      );
+      function finish(report: () => void): void {
+        clearTimeout(timer);
+        changes.off("change", check);
+        report();
+      }
+      function check(): void {
+        if (condition()) finish(resolve);
+      }
+      changes.on("change", check);
+      check();
+    });
 }

@@ -1,6 +1,7 @@
 /** What the gate sends to the rest of the private internet: each packet that opens or carries something, as text. */
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { unrefAll } from "./namespace.ts";
 import type { Internet } from "./private-internet.ts";
 import { DNS_V4 } from "./private-internet.ts";
 
@@ -50,6 +51,7 @@ export async function watchPackets(internet: Internet): Promise<Packets> {
   if (child.stdout === null) throw new Error("The capture has no output");
   const lines = createInterface({ input: child.stdout });
   await once(lines, "line");
+  unrefAll(child);
   let seen: string[] = [];
   let marked: (() => void) | undefined;
   lines.on("line", (line) => {

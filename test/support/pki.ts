@@ -1,6 +1,6 @@
 /** Throw-away certificates, right and wrong in every way that a test needs. Keys live in memory alone. */
 import type { KeyObject } from "node:crypto";
-import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import type { SecureContext } from "node:tls";
 import { createSecureContext } from "node:tls";
 
@@ -44,22 +44,23 @@ const OID = {
   serverAuth: "06082b06010505070301",
 };
 
-export function createAuthority(name: string): Authority {
-  const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const signer = { name, key: pair.privateKey };
-  const certPem = build({ commonName: name, isAuthority: true }, pair.publicKey, signer);
+/** Its own key, or the one given. */
+export function createAuthority(name: string, privateKeyPem?: string): Authority {
+  const key = createPrivateKey(privateKeyPem ?? pemOfKey(newKey()));
+  const signer = { name, key };
+  const certPem = build({ commonName: name, isAuthority: true }, createPublicKey(key), signer);
   function issue(options: LeafOptions): Certificate {
-    const leaf = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const leaf = newKey();
     const commonName = options.commonName ?? options.names?.[0] ?? "leaf";
-    const by = options.selfSigned === true ? { name: commonName, key: leaf.privateKey } : signer;
+    const by = options.selfSigned === true ? { name: commonName, key: leaf } : signer;
     return {
-      certPem: build({ ...options, commonName }, leaf.publicKey, by),
-      keyPem: pemOfKey(leaf.privateKey),
+      certPem: build({ ...options, commonName }, createPublicKey(leaf), by),
+      keyPem: pemOfKey(leaf),
     };
   }
   return {
     certPem,
-    keyPem: pemOfKey(pair.privateKey),
+    keyPem: pemOfKey(key),
     issue,
     context(...names) {
       const leaf = issue({ names });
@@ -120,6 +121,10 @@ function time(date: Date): Buffer {
   // RFC 5280 section 4.1.2.5: UTCTime through the year 2049.
   const digits = date.toISOString().replace(/[-:T]|\.\d+/g, "");
   return der(0x17, Buffer.from(digits.slice(2)));
+}
+
+function newKey(): KeyObject {
+  return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 }
 
 function pemOfKey(key: KeyObject): string {
