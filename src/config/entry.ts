@@ -33,11 +33,15 @@ export function readPattern(report: Report, fields: Fields<"domain">): PlacedPat
 }
 
 /** Letters, digits, dots, hyphens and underscores: it becomes a metric label. */
-export function readId(report: Report, node: TreeNode | undefined): string | undefined {
-  const id = node && readText(report, node, "`id`");
+export function readId(
+  report: Report,
+  node: TreeNode | undefined,
+  what: "`id`" | "`name`" = "`id`",
+): string | undefined {
+  const id = node && readText(report, node, what);
   if (node === undefined || id === undefined) return undefined;
   if (/^[A-Za-z0-9._-]{1,64}$/.test(id)) return id;
-  report.error(node.at, "`id` must be 1 to 64 letters, digits, dots, hyphens or underscores");
+  report.error(node.at, `${what} must be 1 to 64 letters, digits, dots, hyphens or underscores`);
   return undefined;
 }
 

@@ -123,6 +123,8 @@ function warnOfNothing(
   fields: TopFields,
   { policy, hasSandboxes }: { readonly policy: PolicySource; readonly hasSandboxes: boolean },
 ): void {
+  // After an error these may be its echo.
+  if (scope.report.failed) return;
   const networks = [policy.network, ...policy.sandboxes.map(({ network }) => network)];
   const opened = networks.some(
     (network) => network.kind === "allowlist" && network.rules.some((rule) => rule.private),

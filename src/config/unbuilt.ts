@@ -133,7 +133,7 @@ function readLocations(report: Report, node: TreeNode): void {
 function readHook(report: Report, node: TreeNode): void {
   const fields = readMap(report, node, "A hook", HOOK_KEYS);
   if (fields === undefined) return;
-  need(report, fields, "name", (value) => readId(report, value));
+  need(report, fields, "name", (value) => readId(report, value, "`name`"));
   need(report, fields, "domains", (value) => readDomains(report, value, "`domains`"));
   need(report, fields, "type", (value) => {
     const type = readChoice(report, value, "`type`", ["command", "http"]);

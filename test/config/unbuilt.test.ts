@@ -1,0 +1,202 @@
+/** Sections of other versions: their form is checked, then they are refused at their key. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the config look like those of JavaScript
+import { testProblems } from "./support.ts";
+
+const HEAD = "version: 1\nnetwork: { allowlist: [ { domain: a.example } ] }\n";
+const NOT = "is not in this version";
+
+testProblems("refuseGateway", `${HEAD}listen:\n  proxy: 127.0.0.1:1\n  gateway:`, [
+  [
+    "a whole one",
+    ' { address: "[::]:15001", dns: "[::]:15053", interfaces: [sbx0, "veth-*"], firewall: apply }\n',
+    `5:3 \`gateway\` ${NOT}`,
+  ],
+  [
+    "its form is checked",
+    " { address: 15001, interfaces: sbx0, firewall: on }\n",
+    `5:3 \`gateway\` ${NOT}`,
+    "5:12 `dns` is missing here",
+    "5:23 `address` must be an address and a port; write `127.0.0.1:15001`, or `[::]:15001` for every address",
+    "5:42 `interfaces` must be a list, found text",
+    "5:58 `firewall` must be one of `apply`, `print`, `none`",
+  ],
+  ["no map", " x\n", `5:3 \`gateway\` ${NOT}`, "5:12 `gateway` must be a map of keys and values, found text"],
+]);
+
+testProblems("refuseReverse", `${HEAD}listen:\n  proxy: 127.0.0.1:1\n  reverse:`, [
+  ["a whole one", " 127.0.0.1:8081\n", `5:3 \`reverse\` ${NOT}`],
+  [
+    "a bad one",
+    " :8081\n",
+    `5:3 \`reverse\` ${NOT}`,
+    "5:12 `reverse` must be an address and a port; write `127.0.0.1:8081`, or `[::]:8081` for every address",
+  ],
+]);
+
+testProblems("refuseCredentials", `${HEAD}credentials:`, [
+  ["none at all is fine", " []\n"],
+  ["an empty section is fine", "\n"],
+  [
+    "a whole bearer token",
+    ' [ { id: forge, type: bearer_token, token: "${file:/run/secrets/forge}", header_name: X-Key, prefix: "" } ]\n',
+    `3:1 \`credentials\` ${NOT}; write the field in \`transform\``,
+  ],
+  [
+    "a whole placeholder",
+    ' [ { id: s, type: environment_variable, value: "${env:S}", trusted_domains: ["*.example.com"], injection_location: [header, query], header_names: [X-Key] } ]\n',
+    `3:1 \`credentials\` ${NOT}; write the field in \`transform\``,
+  ],
+  [
+    "a whole OAuth client",
+    ' [ { id: o, type: oauth2, client_id: c, client_secret: "${env:S}", token_url: "https://auth.example.com/t", refresh_token: "${env:R}", scopes: [a] } ]\n',
+    `3:1 \`credentials\` ${NOT}; write the field in \`transform\``,
+  ],
+  [
+    "what is missing is said",
+    " [ { type: oauth2 } ]\n",
+    `3:1 \`credentials\` ${NOT}; write the field in \`transform\``,
+    "3:16 `id` is missing here",
+    "3:16 A credential of type `oauth2` needs a `client_id`",
+    "3:16 A credential of type `oauth2` needs a `client_secret`",
+    "3:16 A credential of type `oauth2` needs a `token_url`",
+  ],
+  [
+    "what is wrong is said",
+    ' [ { id: o, type: bearer, token: "${x}", trusted_domains: [a..b], injection_location: cookie, token_url: "ftp://a.example/" } ]\n',
+    `3:1 \`credentials\` ${NOT}; write the field in \`transform\``,
+    "3:31 `type` must be one of `bearer_token`, `oauth2`, `environment_variable`",
+    "3:46 `token` has a `${…}` that is neither `${env:NAME}` nor `${file:PATH}`; a literal `$` is written `$$`",
+    "3:72 This is not a hostname",
+    "3:99 `injection_location` must be one of `header`, `query`, `body`",
+    "3:118 `token_url` must be a URL that begins with `http://` or `https://`",
+  ],
+  [
+    "no list",
+    " { id: a }\n",
+    `3:1 \`credentials\` ${NOT}; write the field in \`transform\``,
+    "3:14 `credentials` must be a list, found a map",
+  ],
+  [
+    "an entry that is no map",
+    " [a]\n",
+    `3:1 \`credentials\` ${NOT}; write the field in \`transform\``,
+    "3:15 A credential must be a map of keys and values, found text",
+  ],
+]);
+
+testProblems("refuseCredential", "version: 1\nnetwork:\n  allowlist:\n", [
+  [
+    "of an entry",
+    "    - { domain: a.example, credential: forge }\n",
+    `4:28 \`credential\` ${NOT}; write the field in \`transform\``,
+  ],
+  [
+    "of a wildcard that strangers share",
+    '    - { domain: "*.github.io", credential: forge }\n',
+    `4:32 \`credential\` ${NOT}; write the field in \`transform\``,
+    "4:32 `*.github.io` cannot inject: strangers can own names under `github.io`; name the hosts, or write `outsiders: accept`",
+  ],
+  [
+    "under never",
+    "    - { domain: a.example, intercept: never, credential: forge }\n",
+    `4:46 \`credential\` ${NOT}; write the field in \`transform\``,
+    "4:46 `credential` needs the inside of TLS, and `intercept: never` keeps it shut",
+  ],
+]);
+
+testProblems("refuseHooks", `${HEAD}hooks:`, [
+  ["none at all is fine", " []\n"],
+  [
+    "a whole command",
+    ' [ { name: gate, type: command, command: [/opt/gate], domains: ["*"], timeout: 5s } ]\n',
+    `3:1 \`hooks\` ${NOT}`,
+  ],
+  [
+    "a whole request",
+    ' [ { name: central, type: http, url: "https://policy.example.com/decide", domains: ["*.example.org"], may_set: [X-Trace] } ]\n',
+    `3:1 \`hooks\` ${NOT}`,
+  ],
+  [
+    "what is wrong is said",
+    ' [ { name: "a b", type: http, domains: ["a.*.b"], timeout: 5 } ]\n',
+    `3:1 \`hooks\` ${NOT}`,
+    "3:10 A hook of type `http` needs a `url`",
+    "3:18 `name` must be 1 to 64 letters, digits, dots, hyphens or underscores",
+    "3:47 A `*` stands alone or as the whole first label",
+    "3:66 `timeout` must be a time from 100ms to 10m, with its unit, such as `10s` or `250ms`",
+  ],
+  ["no list", " x\n", `3:1 \`hooks\` ${NOT}`, "3:8 `hooks` must be a list, found text"],
+  [
+    "an entry that is no map",
+    " [x]\n",
+    `3:1 \`hooks\` ${NOT}`,
+    "3:9 A hook must be a map of keys and values, found text",
+  ],
+]);
+
+const URL_FORM = "must be a URL that begins with `http://` or `https://`";
+testProblems("refuseParentProxy", `${HEAD}upstream:\n  proxy:`, [
+  ["an empty one is fine", "\n"],
+  ["a URL", ' "http://corp-proxy:3128"\n', `4:3 \`proxy\` ${NOT}`],
+  ["a URL of an address", ' "http://10.0.0.1:3128"\n', `4:3 \`proxy\` ${NOT}`],
+  ["a URL of an IPv6 address", ' "http://[fd00::1]:3128"\n', `4:3 \`proxy\` ${NOT}`],
+  [
+    "a whole one",
+    ' { url: "http://corp-proxy:3128", auth: "${file:auth}", no_proxy: [a.example], resolve: local }\n',
+    `4:3 \`proxy\` ${NOT}`,
+  ],
+  ["no URL", " corp-proxy:3128\n", `4:3 \`proxy\` ${NOT}`, `4:10 \`proxy\` ${URL_FORM}`],
+  ["a URL that is none", ' "http://"\n', `4:3 \`proxy\` ${NOT}`, `4:10 \`proxy\` ${URL_FORM}`],
+  ["a URL of a bad name", ' "http://a_-:1"\n', `4:3 \`proxy\` ${NOT}`, `4:10 \`proxy\` ${URL_FORM}`],
+  [
+    "a URL with a password, unquoted",
+    ' "http://u:hunter22@corp-proxy:3128"\n',
+    `4:3 \`proxy\` ${NOT}`,
+    "4:10 `proxy` must not hold a user or password; a secret has its own key",
+  ],
+  [
+    "no URL in the map",
+    " { resolve: remote }\n",
+    `4:3 \`proxy\` ${NOT}`,
+    "4:10 `url` is missing here",
+    "4:21 `resolve` must be `local` or `parent`",
+  ],
+  ["a list", " [x]\n", `4:3 \`proxy\` ${NOT}`, "4:10 `proxy` must be text, found a list"],
+]);
+
+testProblems("refuseNetns", "version: 1\nsandboxes:\n", [
+  [
+    "it identifies a sandbox, in another version",
+    "  - { id: a, netns: /run/netns/a, network: disabled }\n",
+    `3:14 \`netns\` ${NOT}`,
+  ],
+  [
+    "a list is no path",
+    "  - { id: a, netns: [a], network: disabled }\n",
+    `3:14 \`netns\` ${NOT}`,
+    "3:21 `netns` must be text, found a list",
+  ],
+]);
+
+testProblems(
+  "refuseEnv",
+  "version: 1\nsandboxes:\n  - id: a\n    source: [10.0.0.1]\n    network: disabled\n    env:",
+  [
+    [
+      "variables and placeholders",
+      " { NODE_ENV: production, TOKEN: { credential: x } }\n",
+      `6:5 \`env\` ${NOT}`,
+    ],
+    ["a name that is none", " { A-B: c }\n", `6:5 \`env\` ${NOT}`, "6:12 This is not the name of a variable"],
+    [
+      "values that are none",
+      " { A: [c], B: { x: y }, C: 1 }\n",
+      `6:5 \`env\` ${NOT}`,
+      "6:15 A variable must be text, found a list",
+      "6:23 `credential` is missing here",
+      "6:25 Unknown key `x` in a variable; known are `credential`",
+      "6:36 A variable must be text, found a number; put it in quotes",
+    ],
+    ["no map", " [A]\n", `6:5 \`env\` ${NOT}`, "6:10 `env` must be a map of variables"],
+  ],
+);
