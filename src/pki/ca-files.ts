@@ -20,7 +20,7 @@ export interface CaPair {
   readonly key: string;
 }
 
-export const CERTIFICATE_FILE = "ca.pem";
+const CERTIFICATE_FILE = "ca.pem";
 export const KEY_FILE = "ca.key";
 
 /** Whoever published the key publishes the certificate within microseconds, unless it died between the two. */
