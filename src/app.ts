@@ -19,7 +19,7 @@ import { createLeafCache, type LeafCache } from "./pki/leaf-cache.ts";
 import { createMetrics, type Metrics, type MetricsPart } from "./record/metrics.ts";
 import { createRecorder } from "./record/recorder.ts";
 import { createRecordWriter, type RecordWriter } from "./record/writer.ts";
-import { createSecrets } from "./secrets/secrets.ts";
+import { createSecrets, type Secrets } from "./secrets/secrets.ts";
 import type { InForce, World } from "./world.ts";
 
 export interface GateOptions {
@@ -106,7 +106,7 @@ class RunningGate implements Gate {
       ticketSecret: options.ticketSecret,
       onEvent: this.#recorder.leafCertificate,
     });
-    this.#inForce = takeUp(config, options);
+    this.#inForce = takeUp(config, options, undefined);
     this.#outward = this.#openOutward(config);
     this.#world = this.#createWorld();
     this.#ticking = setInterval(() => this.#deadlines.tick(performance.now()), TICK_MS);
@@ -115,7 +115,7 @@ class RunningGate implements Gate {
 
   apply(config: Config): void {
     // Whatever may fail comes first, so that a config is taken up whole or not at all.
-    const force = takeUp(config, this.#options);
+    const force = takeUp(config, this.#options, this.#inForce.secrets);
     const outward = this.#openOutward(config);
     const before = this.#outward;
     this.#outward = outward;
@@ -217,12 +217,12 @@ interface Ids {
   readonly sandboxes: readonly string[];
 }
 
-function takeUp({ policy, templates }: Config, { env }: GateOptions): InForce {
+function takeUp({ policy, templates }: Config, { env }: GateOptions, previous: Secrets | undefined): InForce {
   return {
     policy: compilePolicy(policy),
     digest: policy.digest.slice(0, 12),
     sandboxes: policy.sandboxes,
-    secrets: createSecrets(templates, { env, now: () => performance.now() }),
+    secrets: createSecrets(templates, { env, now: () => performance.now(), previous }),
   };
 }
 

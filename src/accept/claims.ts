@@ -34,7 +34,7 @@ function ofTarget(
     return { authority: parseAuthorityForm(request.rawTarget), target: request.rawTarget };
   }
   if (request.form !== "absolute") return { authority: undefined, target: request.rawTarget };
-  const absolute = parseAbsoluteForm(request.rawTarget);
+  const absolute = parseAbsoluteForm(request.rawTarget, request.method);
   // D09: `https://` in clear is never quietly sent in clear.
   if (absolute.scheme !== scheme) {
     const message =

@@ -92,7 +92,7 @@ function queryOf(url: string, { method, sandbox }: Asked): Query {
       const destination = destinationOf(parseAuthorityForm(tcp));
       return { client, destination, scheme: "tcp", request: { method, target: "/", minor: 1, fields: [] } };
     }
-    const { scheme, authority, target } = parseAbsoluteForm(url);
+    const { scheme, authority, target } = parseAbsoluteForm(url, method);
     const destination = destinationOf(authority);
     return { client, destination, scheme, request: { method, target, minor: 1, fields: [] } };
   } catch (error) {
