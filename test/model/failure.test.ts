@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Failure } from "../../src/model/failure.ts";
+
+test("Failure carries its code and its fault, and a status and a cause where they are given", () => {
+  const cause = new Error("Below");
+  const failure = new Failure("E_BAD_REQUEST", "client", "The head is too large", { status: 431, cause });
+  assert.ok(failure instanceof Error);
+  assert.equal(failure.name, "Failure");
+  assert.equal(failure.code, "E_BAD_REQUEST");
+  assert.equal(failure.fault, "client");
+  assert.equal(failure.message, "The head is too large");
+  assert.equal(failure.status, 431);
+  assert.equal(failure.cause, cause);
+});
+
+test("Failure has no status and no cause of its own", () => {
+  const failure = new Failure("E_CONNECT", "upstream", "No address answered");
+  assert.equal(failure.status, undefined);
+  assert.equal(failure.cause, undefined);
+});
