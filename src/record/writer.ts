@@ -26,9 +26,13 @@ export interface Opening {
   reopen(file: string): Promise<Sink | undefined>;
 }
 
-/** Lines that go out in one write. */
+/**
+ * Lines that go out in one write. They are bytes from the start: strings that are joined and wait as such are
+ * trees of small objects, and walking those is most of what a record costs (measured).
+ */
 interface Batch {
-  text: string;
+  readonly bytes: Buffer;
+  length: number;
   lines: number;
 }
 
@@ -57,6 +61,7 @@ interface State {
 }
 
 const NEWLINE = 0x0a;
+const NOTHING = Buffer.alloc(0);
 
 /** Lines of this time share a write. */
 const GATHER_MS = 20;
@@ -75,7 +80,7 @@ export function createRecordWriter(options: RecordWriterOptions, opening: Openin
     opening,
     sink: opening.open(options.file),
     full: [],
-    filling: { text: "", lines: 0 },
+    filling: emptyBatch(),
     waiting: 0,
     rest: undefined,
     torn: false,
@@ -103,14 +108,12 @@ function add(state: State, line: string): void {
     return;
   }
   state.waiting += line.length;
-  const filling = state.filling;
-  if (filling.lines > 0 && filling.text.length + line.length > state.sink.batchBytes) {
-    state.full.push(filling);
-    state.filling = { text: line, lines: 1 };
-  } else {
-    filling.text += line;
-    filling.lines += 1;
+  if (state.filling.length + line.length > state.filling.bytes.length) {
+    startBatch(state, line.length);
   }
+  const filling = state.filling;
+  filling.length += filling.bytes.write(line, filling.length, "latin1");
+  filling.lines += 1;
   if (state.writing) {
     return;
   }
@@ -121,6 +124,20 @@ function add(state: State, line: string): void {
     clearTimeout(state.timer);
     pump(state);
   }
+}
+
+/** `length`: of the first line, which may be longer than a batch should be. */
+function startBatch(state: State, length: number): void {
+  if (state.filling.lines > 0) {
+    state.full.push(state.filling);
+  }
+  const bytes = Buffer.allocUnsafe(Math.max(length, state.sink.batchBytes));
+  state.filling = { bytes, length: 0, lines: 0 };
+}
+
+/** Has room for nothing, so the next line starts a batch. */
+function emptyBatch(): Batch {
+  return { bytes: NOTHING, length: 0, lines: 0 };
 }
 
 function pumpIn(state: State, ms: number): void {
@@ -148,10 +165,10 @@ function nextBatch(state: State): Buffer | undefined {
   let batch = state.full.shift();
   if (batch === undefined) {
     batch = state.filling;
-    state.filling = { text: "", lines: 0 };
+    state.filling = emptyBatch();
   }
   state.torn = false;
-  return batch.lines === 0 ? undefined : Buffer.from(batch.text, "latin1");
+  return batch.lines === 0 ? undefined : batch.bytes.subarray(0, batch.length);
 }
 
 function wrote(state: State, error: NodeJS.ErrnoException | undefined, written: number): void {
@@ -272,7 +289,7 @@ function abandon(state: State): void {
     left += batch.lines;
   }
   state.full.length = 0;
-  state.filling = { text: "", lines: 0 };
+  state.filling = emptyBatch();
   state.rest = undefined;
   state.waiting = 0;
   drop(state, left);
