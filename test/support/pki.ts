@@ -90,7 +90,7 @@ function build(options: LeafOptions & { commonName: string }, key: KeyObject, by
   );
   const signature = sign("sha256", body, by.key);
   const certificate = der(0x30, body, algorithm, der(0x03, Buffer.of(0), signature));
-  const lines = certificate.toString("base64").replace(/(.{64})/g, "$1\n");
+  const lines = (certificate.toString("base64").match(/.{1,64}/g) ?? []).join("\n");
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
 }
 
