@@ -57,6 +57,7 @@ function serve(ends: Http1Ends, door: Door, cap: Cap, world: World): Http1Connec
       malformed: (failure) => {
         const record = new ExchangeDraft(world.recorder, door);
         record.policy = world.inForce().digest;
+        if (door.tunnel !== undefined) record.asked(door.tunnel);
         const answer = answerFailure(failure, { host: undefined, port: undefined, connect: false });
         record.failed(failure);
         record.status = answer.status;

@@ -99,7 +99,7 @@ export class Http1Connection implements InboundHost, Expiring {
 
   /** Ends an idle connection now and a busy one after its answer. */
   drain(): void {
-    if (this.#state === "head" && this.#buffered.length === 0) this.#finish();
+    if (this.#state === "head" && this.#buffered.length === 0) this.#linger();
     else this.#current?.closeAfter();
   }
 
@@ -302,12 +302,6 @@ export class Http1Connection implements InboundHost, Expiring {
     this.deadline = this.#in(LINGER_MS);
     this.#socket.resume();
     this.#socket.end();
-  }
-
-  #finish(): void {
-    this.#leave("closed");
-    this.#socket.end();
-    this.#socket.resume();
   }
 
   readonly #onDrain = (): void => {

@@ -7,7 +7,7 @@ import { watchConfig } from "../config/watch.ts";
 import type { Config, LoadResult } from "../model/config.ts";
 import { createLog, type Log } from "../record/log.ts";
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, sumMetrics } from "../record/metrics.ts";
-import { createSecrets } from "../secrets/secrets.ts";
+import { createSecrets, type Secrets } from "../secrets/secrets.ts";
 import { problemsOf, renderProblem } from "./check.ts";
 import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, stringOf, UsageError } from "./command.ts";
 import { environment, hardenProcess } from "./environment.ts";
@@ -54,6 +54,7 @@ class Service {
   readonly #metrics: Metrics;
   readonly #fleet: Fleet;
   #config: Config;
+  #secrets: Secrets;
   #generation = 1;
   #reloaded: Reloaded;
   #reloading: Promise<void> = Promise.resolve();
@@ -63,7 +64,8 @@ class Service {
   constructor(config: Config, env: Readonly<Record<string, string | undefined>>) {
     this.#config = config;
     this.#env = env;
-    this.#log = createLog(process.stderr, (text) => this.#redact(text));
+    this.#secrets = this.#secretsOf(config);
+    this.#log = createLog(process.stderr, (text) => this.#secrets.redact(text));
     hardenProcess(this.#log);
     this.#metrics = createMetrics({
       version: VERSION,
@@ -142,7 +144,7 @@ class Service {
   #adminToken(): string | undefined {
     const key = this.#config.listen.admin?.token;
     if (key === undefined) return undefined;
-    const rendered = createSecrets(this.#config.templates, { env: this.#env, now: () => 0 }).render(key);
+    const rendered = this.#secrets.render(key);
     // A token that cannot be had opens nothing, rather than everything.
     return rendered.ok ? rendered.value : "";
   }
@@ -170,12 +172,18 @@ class Service {
     }
     for (const problem of loaded.warnings) process.stderr.write(`${renderProblem(problem)}\n`);
     this.#sayWhatNeedsRestart(loaded.config);
-    this.#config = loaded.config;
     this.#tookUp(loaded.config);
     this.#log.info("Config taken up", { why, policy: loaded.config.policy.digest.slice(0, 12) });
   }
 
-  #tookUp({ policy }: Config): void {
+  #secretsOf({ templates }: Config): Secrets {
+    return createSecrets(templates, { env: this.#env, now: () => performance.now() });
+  }
+
+  #tookUp(config: Config): void {
+    const { policy } = config;
+    this.#config = config;
+    this.#secrets = this.#secretsOf(config);
     const at = Date.now();
     this.#reloaded = { ok: true, at, problem: undefined };
     this.#metrics.configReload("success", at / 1000);
@@ -194,10 +202,6 @@ class Service {
       if (JSON.stringify(next[key]) === JSON.stringify(this.#config[key])) continue;
       this.#log.warn("A change takes effect at the next start only", { key: YAML_KEYS[key] });
     }
-  }
-
-  #redact(text: string): string {
-    return createSecrets(this.#config.templates, { env: this.#env, now: () => 0 }).redact(text);
   }
 }
 

@@ -40,7 +40,13 @@ export class ExchangeDraft {
     this.#client = door.address;
   }
 
-  asked({ client, destination }: { readonly client: Client | undefined; readonly destination: Destination }): void {
+  asked({
+    client,
+    destination,
+  }: {
+    readonly client: Client | undefined;
+    readonly destination: Destination;
+  }): void {
     this.sandbox = client?.sandbox;
     this.destination = destination;
   }
