@@ -124,7 +124,7 @@ function openSources({ env, now }: SecretSources, redactor: Redactor): OpenSourc
         case "literal":
           return literalSource(part.text, key, redactor, owners);
         case "env":
-          return shared(`env:${part.name}`, () => variableSource(part.name, env[part.name], redactor));
+          return shared(`env:${part.name}`, () => variableSource(part.name, own(env, part.name), redactor));
         case "file":
           return shared(`file:${part.path}`, () => fileSource(part.path, () => now(), redactor));
       }
@@ -142,6 +142,11 @@ function literalSource(text: string, key: string, redactor: Redactor, owners: Se
     }
   }
   return () => reading;
+}
+
+/** An environment given as a plain object also has what every object has. */
+function own(env: SecretSources["env"], name: string): string | undefined {
+  return Object.hasOwn(env, name) ? env[name] : undefined;
 }
 
 function variableSource(name: string, value: string | undefined, redactor: Redactor): Source {
