@@ -1,5 +1,5 @@
 /** Where record lines end up: a file, a pipe or stdout, opened so that no write can hold up the process. */
-import { close, constants, fstatSync, open, openSync, write } from "node:fs";
+import { close, constants, fstatSync, open, openSync, write, writeSync } from "node:fs";
 import { stdout } from "node:process";
 import type { Writable } from "node:stream";
 import { Failure } from "../model/failure.ts";
@@ -15,11 +15,14 @@ export interface Sink {
   close(): void;
 }
 
+type Done = (error: NodeJS.ErrnoException | null | undefined, written: number) => void;
+
 const STDOUT = 1;
+const NEWLINE = 0x0a;
 
 /** Of a pipe, the most that POSIX keeps in one piece (PIPE_BUF): workers share stdout. */
-const PIPE_BATCH = 4_096;
-const FILE_BATCH = 65_536;
+const PIPE_PIECE = 4_096;
+const BATCH = 65_536;
 
 /** Never wait for the reader of a pipe: a thread that is stuck in `write` would keep the process from ending. */
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK | constants.O_NOCTTY;
@@ -67,9 +70,10 @@ function openStdout(): Sink {
 }
 
 function fileSink(fd: number): Sink {
+  const isFile = fstatSync(fd).isFile();
   return {
-    batchBytes: fstatSync(fd).isFile() ? FILE_BATCH : PIPE_BATCH,
-    write: (bytes, done) => write(fd, bytes, done),
+    batchBytes: BATCH,
+    write: isFile ? (bytes, done) => write(fd, bytes, done) : (bytes, done) => writePieces(fd, bytes, done),
     close: () => {
       if (fd !== STDOUT) {
         close(fd, () => undefined);
@@ -78,10 +82,36 @@ function fileSink(fd: number): Sink {
   };
 }
 
+/**
+ * A pipe that does not wait is written to at once: a turn of the loop for each small piece would be too few of
+ * them under load, and a thread costs more than the write.
+ */
+function writePieces(fd: number, bytes: Buffer, done: Done): void {
+  let written = 0;
+  let failed: NodeJS.ErrnoException | null = null;
+  try {
+    while (written < bytes.length) {
+      written += writeSync(fd, bytes, written, pieceLength(bytes, written));
+    }
+  } catch (error) {
+    failed = written > 0 ? null : (error as NodeJS.ErrnoException);
+  }
+  setImmediate(done, failed, written);
+}
+
+/** As many whole lines as stay in one piece, or one line that is longer. */
+function pieceLength(bytes: Buffer, from: number): number {
+  if (bytes.length - from <= PIPE_PIECE) {
+    return bytes.length - from;
+  }
+  const end = bytes.lastIndexOf(NEWLINE, from + PIPE_PIECE - 1);
+  return (end >= from ? end : bytes.indexOf(NEWLINE, from)) + 1 - from;
+}
+
 function streamSink(stream: Writable): Sink {
   stream.on("error", () => undefined); // The callback of the write has it too.
   return {
-    batchBytes: PIPE_BATCH,
+    batchBytes: PIPE_PIECE,
     write: (bytes, done) => {
       stream.write(bytes, (error) => done(error, bytes.length));
     },

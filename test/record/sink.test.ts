@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -18,13 +19,21 @@ function write(sink: Sink, text: string): Promise<string | number> {
   });
 }
 
-test("openSink takes large batches to a file and small ones to anything else", () => {
-  const file = openSink(join(dir, "a"));
-  const device = openSink("/dev/null");
-  assert.equal(file.batchBytes, 65_536);
-  assert.equal(device.batchBytes, 4_096);
-  file.close();
-  device.close();
+test("write gives a pipe whole lines in pieces that stay together, and stops where it is full", async () => {
+  const path = join(dir, "fifo");
+  execFileSync("mkfifo", [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const sink = openSink(path);
+  const long = `${"z".repeat(5_000)}\n`;
+  const text = `${`${"x".repeat(999)}\n`.repeat(30)}${long}${`${"y".repeat(999)}\n`.repeat(100)}`;
+  const written = await write(sink, text);
+  assert.ok(typeof written === "number" && written > 35_000 && written < text.length, `${written}`);
+  assert.equal(text[written - 1], "\n");
+  assert.equal(await write(sink, text), "EAGAIN");
+  const chunk = Buffer.alloc(text.length);
+  assert.equal(chunk.toString("latin1", 0, readSync(reader, chunk)), text.slice(0, written));
+  sink.close();
+  closeSync(reader);
 });
 
 test("openSink fails with the kind of trouble and without the path", () => {
