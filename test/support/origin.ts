@@ -38,6 +38,8 @@ export interface Connection {
   readonly closed: boolean;
   /** How it closed: `end` is an orderly FIN. */
   readonly ending: "end" | "error" | undefined;
+  /** RST, under whatever TLS there is. */
+  reset(): void;
 }
 
 export interface Origin {
@@ -77,6 +79,7 @@ export async function createOrigin(internet: Internet, options: OriginOptions = 
       servername: undefined,
       closed: false,
       ending: undefined,
+      reset: () => void raw.resetAndDestroy(),
     };
     connections.push(connection);
     raw.on("error", () => undefined);
