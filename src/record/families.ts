@@ -81,12 +81,12 @@ function stateFamilies(cells: Cells): Family[] {
       ),
       aggregator: "max",
     },
-    // The worker that is furthest behind.
+    // The worker that is furthest behind; a process that loads no config has no say.
     gauge(
       "sallyport_config_last_success_timestamp_seconds",
       "When the policy in force was loaded",
       "min",
-      () => alone(cells.lastSuccess),
+      () => (cells.lastSuccess > 0 ? alone(cells.lastSuccess) : []),
     ),
     gauge("sallyport_secrets_unavailable", "Secrets that cannot be resolved now", "max", () =>
       alone(cells.secretsUnavailable),

@@ -7,6 +7,8 @@ import { buildInfo, type Family, familiesOf } from "./families.ts";
 export interface MetricsOptions extends Configured {
   readonly version: string;
   readonly node: string;
+  /** Whether prom-client's metrics of the process are among them (default: true). Of each process once, or a sum counts it twice. */
+  readonly process?: boolean;
 }
 
 /** One process's metrics as plain values that survive JSON: what a worker sends to its supervisor. */
@@ -36,7 +38,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
   for (const family of [...familiesOf(cells), buildInfo(options.version, options.node)]) {
     expose(registry, family);
   }
-  collectDefaultMetrics({ register: registry });
+  if (options.process !== false) {
+    collectDefaultMetrics({ register: registry });
+  }
   return {
     ...counting(cells),
     ...setting(cells),

@@ -163,6 +163,13 @@ test("createAdmin wants the token before it says what there is", async () => {
   assert.equal(statusOf(await get(port, "/metrics", host)), 200);
 });
 
+test("createAdmin opens nothing to anybody where the token is empty because it cannot be had", async () => {
+  const port = await start({ token: () => "" });
+  for (const value of ["Bearer ", "Bearer", "Bearer x"]) {
+    assert.equal(statusOf(await get(port, "/live", `Host: localhost\r\nAuthorization: ${value}\r\n`)), 401);
+  }
+});
+
 test("createAdmin answers a guarded page only under an address or localhost, against DNS rebinding", async () => {
   const port = await start({ token: () => "t" });
   const good = ["localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:9464", "[::1]", "[::1]:9464"];

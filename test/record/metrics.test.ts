@@ -229,3 +229,19 @@ test("sumMetrics adds what adds up and takes the extreme of what does not", asyn
   const start = samplesOf(await one.text()).get("process_start_time_seconds");
   assert.equal(samples.get("process_start_time_seconds"), start);
 });
+
+test("sumMetrics takes the time of the last good load from the processes that load one", async () => {
+  const [supervisor, worker] = [create(), create()];
+  supervisor.configReload("success", 1_700_000_000);
+  const samples = samplesOf(await sumMetrics([await worker.json(), await supervisor.json()]));
+  assert.equal(samples.get("sallyport_config_last_success_timestamp_seconds"), 1_700_000_000);
+});
+
+test("createMetrics leaves the process out where another registry has it", async () => {
+  const options = { version: "0", node: "0", rules: () => RULES, sandboxes: () => SANDBOXES };
+  const [one, other] = [createMetrics(options), createMetrics({ ...options, process: false })];
+  assert.doesNotMatch(await other.text(), /^process_/m);
+  const samples = samplesOf(await sumMetrics([await one.json(), await other.json()]));
+  const alone = samplesOf(await one.text());
+  assert.equal(samples.get("process_max_fds"), alone.get("process_max_fds"));
+});
