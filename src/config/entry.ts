@@ -1,10 +1,13 @@
 /** What the entries of allowlist and denylist share. Pure. */
 import { isLocalhost, isSpecialUse, parseHostname } from "../base/hostname.ts";
+import { rangeContains } from "../base/ip.ts";
+import { classifyAddress, isNeverOpen } from "../decide/address-class.ts";
+import type { Hostname, IpAddress } from "../model/exchange.ts";
 import type { DenySource, PatternSource } from "../model/policy.ts";
 import { parseDomain } from "./domain.ts";
 import { type Fields, readInteger, readList, readText } from "./expect.ts";
-import { closedClass } from "./ranges.ts";
 import type { Report } from "./report.ts";
+import type { Scope } from "./scope.ts";
 import type { Position, TreeNode } from "./tree.ts";
 
 export interface PlacedPattern {
@@ -61,19 +64,41 @@ export function readPorts(report: Report, node: TreeNode | undefined): readonly 
 }
 
 /** Why no request can ever get through an entry of this pattern, whatever else it says; undefined where some can. */
-export function hopeless(pattern: PatternSource): string | undefined {
-  if (pattern.kind === "exact") {
-    const host = parseHostname(pattern.host);
-    return host !== undefined && isLocalhost(host)
-      ? "Names under `localhost` are refused whatever is listed"
-      : undefined;
+export function hopeless(
+  pattern: PatternSource,
+  ranges: Pick<Scope, "allowRanges" | "denyRanges">,
+): string | undefined {
+  switch (pattern.kind) {
+    case "exact":
+      return hopelessName(parseHostname(pattern.host));
+    case "wildcard":
+      return hopelessWildcard(parseHostname(`name.${pattern.base}`));
+    case "any":
+      return undefined;
+    case "address":
+      return hopelessAddress(pattern.address, ranges);
   }
-  if (pattern.kind === "wildcard") {
-    const example = parseHostname(`name.${pattern.base}`);
-    return example !== undefined && isSpecialUse(example)
-      ? "No wildcard covers names under `.local`, `.internal`, `.home.arpa` and `.localhost`; list the hosts"
-      : undefined;
-  }
-  const closed = pattern.kind === "address" ? closedClass(pattern.address) : undefined;
-  return closed && `This address (${closed}) is refused whatever is listed`;
+}
+
+function hopelessName(host: Hostname | undefined): string | undefined {
+  if (host === undefined || !isLocalhost(host)) return undefined;
+  return "Names under `localhost` are refused whatever is listed";
+}
+
+/** `example` stands for the names that the wildcard covers. */
+function hopelessWildcard(example: Hostname | undefined): string | undefined {
+  if (example === undefined || !isSpecialUse(example)) return undefined;
+  return "No wildcard covers names under `.local`, `.internal`, `.home.arpa` and `.localhost`; list the hosts";
+}
+
+function hopelessAddress(
+  address: IpAddress,
+  { allowRanges, denyRanges }: Pick<Scope, "allowRanges" | "denyRanges">,
+): string | undefined {
+  const addressClass = classifyAddress(address);
+  if (isNeverOpen(addressClass)) return `This address (${addressClass}) is refused whatever is listed`;
+  if (denyRanges.some((range) => rangeContains(range, address))) return "`deny_ranges` holds this address";
+  if (addressClass === "public" || allowRanges.some((range) => rangeContains(range, address)))
+    return undefined;
+  return `This address (${addressClass}) is refused unless \`upstream.allow_ranges\` holds it`;
 }

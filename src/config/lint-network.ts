@@ -4,26 +4,30 @@ import { patternKey } from "./domain.ts";
 import { hopeless, type PlacedDeny } from "./entry.ts";
 import { quoteName, type Report } from "./report.ts";
 import type { PlacedRule } from "./rule.ts";
+import type { Scope } from "./scope.ts";
 
 /** Ports, by what else an entry asks for, each with the line that takes it. */
 type Taken = Map<string, Map<number, number>>;
 
-export function lintNetwork(
-  report: Report,
-  rules: readonly PlacedRule[],
-  denies: readonly PlacedDeny[],
-): void {
-  lintShadows(report, rules);
-  lintDenied(report, rules, denies);
+export function lintNetwork(scope: Scope, rules: readonly PlacedRule[], denies: readonly PlacedDeny[]): void {
+  lintShadows(scope.report, rules);
+  lintDenied(scope.report, rules, denies);
   for (const { rule, at } of rules) {
-    const why = hopeless(rule.pattern);
-    if (why !== undefined) report.warn(at, why);
-    if (rule.private && rule.pattern.kind === "any") {
-      report.warn(at, "`private: true` under `*` lets any name that resolves into `allow_ranges` through");
-    }
+    const why = hopeless(rule.pattern, scope);
+    if (why !== undefined) scope.report.warn(at, why);
+    lintPrivate(scope, { rule, at });
     if (rule.injections.length > 0 && rule.methods?.every((method) => method === "TRACE")) {
-      report.warn(at, "TRACE is refused where something is injected, so this entry can never match");
+      scope.report.warn(at, "TRACE is refused where something is injected, so this entry can never match");
     }
+  }
+}
+
+function lintPrivate({ report, allowRanges }: Scope, { rule, at }: Pick<PlacedRule, "rule" | "at">): void {
+  if (!rule.private) return;
+  if (allowRanges.length === 0) {
+    report.warn(at, "`private: true` opens nothing while `upstream.allow_ranges` is empty");
+  } else if (rule.pattern.kind === "any") {
+    report.warn(at, "`private: true` under `*` lets any name that resolves into `allow_ranges` through");
   }
 }
 

@@ -20,7 +20,7 @@ import { readUpstream } from "./upstream.ts";
 
 type TopFields = Fields<(typeof TOP_KEYS)[number]>;
 
-export const MAX_FILE_BYTES = 1_048_576;
+const MAX_FILE_BYTES = 1_048_576;
 const START: Position = { line: 1, column: 1 };
 const MAX_WORKERS = 64;
 
@@ -43,7 +43,14 @@ export function loadConfigText(text: string, file: string, generation: number): 
     for (const { at, message } of parsed.problems) report.error(at, message);
     return { ok: false, problems: report.problems() };
   }
-  const scope: Scope = { report, folder: dirname(path), templates: new Map<string, Template>(), checkPath };
+  const scope: Scope = {
+    report,
+    folder: dirname(path),
+    templates: new Map<string, Template>(),
+    allowRanges: [],
+    denyRanges: [],
+    checkPath,
+  };
   const digest = createHash("sha256").update(text).digest("hex");
   const config = readTop(scope, parsed.root, { file: path, text, generation, digest });
   if (config === undefined || report.failed) return { ok: false, problems: report.problems() };
@@ -57,17 +64,18 @@ interface Origin {
   readonly digest: string;
 }
 
-function readTop(scope: Scope, root: TreeNode, origin: Origin): Config | undefined {
-  const { report, folder, templates } = scope;
+function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefined {
+  const { report, folder, templates } = start;
   const fields = readMap(report, root, "The file", TOP_KEYS);
   if (fields === undefined) return undefined;
-  checkVersion(scope, fields);
+  checkVersion(report, fields);
+  const { upstream, ...ranges } = readUpstream(start, present(fields.get("upstream")));
+  const scope = { ...start, ...ranges };
   const sandboxNode = present(fields.get("sandboxes"));
   const sandboxes = readSandboxes(scope, sandboxNode);
   // Entries with errors count too: what is said of a file without sandboxes would not help.
   const hasSandboxes =
     sandboxNode !== undefined && !(sandboxNode.kind === "list" && sandboxNode.items.length === 0);
-  const upstream = readUpstream(scope, present(fields.get("upstream")));
   const network = readNetwork(scope, fields.get("network"), "network");
   const credentials = present(fields.get("credentials"));
   const hooks = present(fields.get("hooks"));
@@ -82,10 +90,12 @@ function readTop(scope: Scope, root: TreeNode, origin: Origin): Config | undefin
     network: policyNetwork,
     denylist,
     sandboxes,
-    allowRanges: upstream.allowRanges,
-    denyRanges: upstream.denyRanges,
+    ...ranges,
   };
-  warnOfNothing(scope, fields, { policy, hasSandboxes });
+  // After an error this may be its echo.
+  if (!hasSandboxes && network.kind === "disabled" && !report.failed) {
+    report.warn(fields.keyAt("network"), "`network` is disabled, so everything is refused");
+  }
   const recordsFile = readPath(scope, present(fields.get("records")), "`records`", "file") ?? "-";
   return {
     file: origin.file,
@@ -95,17 +105,17 @@ function readTop(scope: Scope, root: TreeNode, origin: Origin): Config | undefin
     workers: readWorkers(scope, fields.get("workers")),
     policy,
     templates,
-    upstream: upstream.upstream,
+    upstream,
     recordsFile: recordsFile === "-" ? "-" : resolve(folder, recordsFile),
     limits: readLimits(report, present(fields.get("limits"))),
   };
 }
 
-function checkVersion(scope: Scope, fields: TopFields): void {
+function checkVersion(report: Report, fields: TopFields): void {
   const version = fields.get("version");
-  if (version === undefined) scope.report.error(START, "The file must say `version: 1`");
+  if (version === undefined) report.error(START, "The file must say `version: 1`");
   else if (version.kind !== "scalar" || version.value !== 1) {
-    scope.report.error(version.at, "This program knows `version: 1` alone");
+    report.error(version.at, "This program knows `version: 1` alone");
   }
 }
 
@@ -116,25 +126,6 @@ function splitDenylist(network: NetworkSource): {
 } {
   if (network.kind === "disabled") return { policyNetwork: network, denylist: [] };
   return { policyNetwork: { ...network, denylist: [] }, denylist: network.denylist };
-}
-
-function warnOfNothing(
-  scope: Scope,
-  fields: TopFields,
-  { policy, hasSandboxes }: { readonly policy: PolicySource; readonly hasSandboxes: boolean },
-): void {
-  // After an error these may be its echo.
-  if (scope.report.failed) return;
-  const networks = [policy.network, ...policy.sandboxes.map(({ network }) => network)];
-  const opened = networks.some(
-    (network) => network.kind === "allowlist" && network.rules.some((rule) => rule.private),
-  );
-  if (opened && policy.allowRanges.length === 0) {
-    scope.report.warn(fields.keyAt("network"), "`private: true` opens nothing while `allow_ranges` is empty");
-  }
-  if (!hasSandboxes && policy.network.kind === "disabled") {
-    scope.report.warn(fields.keyAt("network"), "`network` is disabled, so everything is refused");
-  }
 }
 
 function readWorkers(scope: Scope, node: TreeNode | undefined): Config["workers"] {

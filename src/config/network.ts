@@ -30,7 +30,7 @@ export function readNetwork(scope: Scope, node: TreeNode | undefined, key: strin
   const rules = readRules(scope, allowNode, { intercept: intercept ?? "auto", key: `${key}.allowlist` });
   const denies = readDenylist(report, present(fields?.get("denylist")));
   checkIds(report, rules, denies);
-  lintNetwork(report, rules, denies);
+  lintNetwork(scope, rules, denies);
   return {
     kind: "allowlist",
     rules: rules.map(({ rule }) => rule),

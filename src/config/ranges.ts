@@ -1,12 +1,6 @@
-/** Addresses and ranges of the config file, and the ranges that no config may open. Pure. */
-import {
-  formatRange,
-  ipFromOctets,
-  parseIpAddress,
-  parseRange,
-  rangeContains,
-  rangesOverlap,
-} from "../base/ip.ts";
+/** Addresses and ranges of the config file, and the ranges that it may not open. Pure. */
+import { formatRange, ipFromOctets, parseIpAddress, parseRange, rangesOverlap } from "../base/ip.ts";
+import { classifyAddress, neverOpens } from "../decide/address-class.ts";
 import type { IpAddress } from "../model/exchange.ts";
 import type { AddressRange } from "../model/policy.ts";
 import { readTexts } from "./expect.ts";
@@ -18,26 +12,9 @@ export interface PlacedRange {
   readonly at: Position;
 }
 
-const LOOPBACK = ranges("127.0.0.0/8", "::1/128");
-
-/** Refused whatever is listed, so listing them is a mistake. */
-const CLOSED: readonly (readonly [string, readonly AddressRange[]])[] = [
-  ["loopback", LOOPBACK],
-  ["unspecified", ranges("0.0.0.0/8", "::/128")],
-  ["link-local", ranges("169.254.0.0/16", "fe80::/10")],
-  ["multicast", ranges("224.0.0.0/4", "ff00::/8")],
-];
-
-/** Instance metadata of the clouds outside link-local space; other addresses around them may be opened. */
-const METADATA = ranges(
-  "100.100.100.200",
-  "168.63.129.16",
-  "192.0.0.192",
-  "fd00:ec2::254",
-  "fd00:ec2::23",
-  "fd20:ce::254",
-  "fd00:c1::a9fe:a9fe",
-  "fd00:42::42",
+/** A range that touches these was not meant: nobody opens half of multicast. */
+const UNTOUCHABLE = ["0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "::/128", "fe80::/10", "ff00::/8"].map(
+  (text) => parseRange(text) as AddressRange,
 );
 
 /** Addresses (a range of one) and CIDR ranges in canonical form. */
@@ -49,19 +26,14 @@ export function readRanges(report: Report, node: TreeNode, what: string): readon
   });
 }
 
-/** Ranges that open addresses: none may reach what stays refused. */
+/** Ranges that open addresses: none may lie in, or touch, what stays refused. */
 export function readOpenRanges(report: Report, node: TreeNode, what: string): readonly AddressRange[] {
   const placed = readRanges(report, node, what) ?? [];
   for (const { range, at } of placed) {
-    const closed = CLOSED.find(([, set]) => set.some((other) => rangesOverlap(range, other)));
-    const metadata = METADATA.find((other) => rangesOverlap(range, other));
-    if (closed !== undefined) {
-      report.error(at, `${what} cannot hold ${closed[0]} addresses, which stay refused whatever is listed`);
-    } else if (metadata?.prefixBits === range.prefixBits) {
-      report.error(at, `${what} cannot hold metadata addresses, which stay refused whatever is listed`);
-    } else if (metadata !== undefined) {
-      report.warn(at, `The metadata address ${metadata.base.text} in this range stays refused`);
-    }
+    const touched = UNTOUCHABLE.find((other) => rangesOverlap(range, other));
+    const closed = neverOpens(range) ?? (touched && classifyAddress(touched.base));
+    if (closed === undefined) continue;
+    report.error(at, `${what} cannot hold ${closed} addresses, which stay refused whatever is listed`);
   }
   return placed.map(({ range }) => range);
 }
@@ -79,18 +51,7 @@ export function readAddresses(
 }
 
 export function isLoopback(address: IpAddress): boolean {
-  return LOOPBACK.some((range) => rangeContains(range, address));
-}
-
-/** What an address is that stays refused whatever is listed; undefined for others. */
-export function closedClass(address: IpAddress): string | undefined {
-  if (METADATA.some((range) => rangeContains(range, address))) return "metadata";
-  const closed = CLOSED.find(([, set]) => set.some((range) => rangeContains(range, address)));
-  return closed?.[0];
-}
-
-function ranges(...texts: readonly string[]): readonly AddressRange[] {
-  return texts.map((text) => parseRange(text) as AddressRange);
+  return classifyAddress(address) === "loopback";
 }
 
 function explainRange(text: string, what: string): string {

@@ -1,5 +1,6 @@
 /** What the readers of all sections share while one file is read. Types only. */
 import type { Template } from "../model/config.ts";
+import type { AddressRange } from "../model/policy.ts";
 import type { Report } from "./report.ts";
 
 export interface Scope {
@@ -8,6 +9,9 @@ export interface Scope {
   readonly folder: string;
   /** Filled by the readers, by key of the place that a value stands at. */
   readonly templates: Map<string, Template>;
+  /** `upstream.allow_ranges` and `deny_ranges`, once they were read. */
+  readonly allowRanges: readonly AddressRange[];
+  readonly denyRanges: readonly AddressRange[];
   /** Why a path pattern cannot be used; undefined where it can. */
   checkPath(source: string): string | undefined;
 }

@@ -1,12 +1,22 @@
 /** What allow and deny entries share: ids, ports, domains, and what can never get through. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { parseRange } from "../../src/base/ip.ts";
 import { parseDomain } from "../../src/config/domain.ts";
 import { hopeless } from "../../src/config/entry.ts";
+import type { AddressRange } from "../../src/model/policy.ts";
 import { testProblems } from "./support.ts";
 
 const SPECIAL =
   "No wildcard covers names under `.local`, `.internal`, `.home.arpa` and `.localhost`; list the hosts";
+function range(text: string): AddressRange {
+  const parsed = parseRange(text);
+  assert.ok(parsed !== undefined);
+  return parsed;
+}
+
+const RANGES = { allowRanges: [range("10.1.0.0/16")], denyRanges: [range("10.1.9.0/24")] };
+
 const HOPELESS: readonly (readonly [string, string | undefined])[] = [
   ["example.com", undefined],
   ["printer.local", undefined],
@@ -20,16 +30,21 @@ const HOPELESS: readonly (readonly [string, string | undefined])[] = [
   ["*.svc.internal", SPECIAL],
   ["*.localhost", SPECIAL],
   ["*.home.arpa", SPECIAL],
-  ["10.0.0.1", undefined],
+  ["10.1.0.1", undefined],
+  ["10.1.9.1", "`deny_ranges` holds this address"],
+  ["93.184.216.34", undefined],
+  ["2606:4700::1", undefined],
+  ["192.168.0.1", "This address (private) is refused unless `upstream.allow_ranges` holds it"],
+  ["2001:db8::1", "This address (documentation) is refused unless `upstream.allow_ranges` holds it"],
   ["127.0.0.1", "This address (loopback) is refused whatever is listed"],
-  ["169.254.169.254", "This address (link-local) is refused whatever is listed"],
+  ["169.254.169.254", "This address (metadata) is refused whatever is listed"],
 ];
 
 for (const [text, expected] of HOPELESS) {
   test(`hopeless: ${text} ${expected === undefined ? "can get through" : "never gets through"}`, () => {
     const parsed = parseDomain(text);
     assert.ok(parsed.ok);
-    assert.equal(hopeless(parsed.pattern), expected);
+    assert.equal(hopeless(parsed.pattern, RANGES), expected);
   });
 }
 

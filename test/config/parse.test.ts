@@ -4,6 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { parseYaml } from "../../src/config/parse.ts";
 import type { TreeNode } from "../../src/config/tree.ts";
+import { plain } from "./support.ts";
 
 const MIB = 1_048_576;
 
@@ -293,10 +294,4 @@ function show(node: TreeNode): string {
     ({ key, keyAt, value }) => `${key}@${keyAt.line}:${keyAt.column}=${show(value)}`,
   );
   return `{${entries.join(", ")}}${at}`;
-}
-
-function plain(node: TreeNode): unknown {
-  if (node.kind === "scalar") return node.value;
-  if (node.kind === "list") return node.items.map(plain);
-  return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
 }

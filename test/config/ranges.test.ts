@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseIpAddress } from "../../src/base/ip.ts";
-import { closedClass, isLoopback } from "../../src/config/ranges.ts";
+import { isLoopback } from "../../src/config/ranges.ts";
 import type { IpAddress } from "../../src/model/exchange.ts";
 import { configOf, testProblems } from "./support.ts";
 
@@ -28,20 +28,6 @@ test("isLoopback: 127.0.0.0/8 and ::1", () => {
   for (const text of ["127.0.0.1", "127.255.0.9", "::1", "::ffff:127.0.0.1"])
     assert.ok(isLoopback(address(text)), text);
   for (const text of ["128.0.0.1", "::2", "0.0.0.0", "10.0.0.1"]) assert.ok(!isLoopback(address(text)), text);
-});
-
-test("closedClass: names what stays refused, and leaves the rest", () => {
-  const cases = [
-    ["127.0.0.1", "loopback"],
-    ["169.254.169.254", "link-local"],
-    ["100.100.100.200", "metadata"],
-    ["fd00:ec2::254", "metadata"],
-    ["224.0.0.1", "multicast"],
-    ["::", "unspecified"],
-    ["10.0.0.1", undefined],
-    ["93.184.216.34", undefined],
-  ] as const;
-  for (const [text, expected] of cases) assert.equal(closedClass(address(text)), expected, text);
 });
 
 const ONE = "  allow_ranges: ";
@@ -97,10 +83,11 @@ testProblems("readOpenRanges", HEAD, [
     `${ONE}[100.100.100.200]\n`,
     `4:18 \`allow_ranges\` cannot hold metadata addresses, ${STAYS}`,
   ],
+  ["a range around one is fine", `${ONE}[100.64.0.0/10, "fc00::/7"]\n`],
   [
-    "a range around one is fine, but for that one",
-    `${ONE}[100.64.0.0/10]\n`,
-    "4:18 warning: The metadata address 100.100.100.200 in this range stays refused",
+    "addresses that embed others",
+    `${ONE}["64:ff9b::/96"]\n`,
+    `4:18 \`allow_ranges\` cannot hold embeds-ipv4 addresses, ${STAYS}`,
   ],
   [
     "neighbours of what is closed are fine",

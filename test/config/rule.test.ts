@@ -146,7 +146,7 @@ testProblems("readRule", HEAD, [
   [
     "private without ranges gets a warning",
     "    - { domain: a.example, private: true }\n",
-    "2:1 warning: `private: true` opens nothing while `allow_ranges` is empty",
+    "4:9 warning: `private: true` opens nothing while `upstream.allow_ranges` is empty",
   ],
   [
     "an unknown protocol is refused",

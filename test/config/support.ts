@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadConfigText } from "../../src/config/load.ts";
+import type { TreeNode } from "../../src/config/tree.ts";
 import type { Config, LoadResult, Problem } from "../../src/model/config.ts";
 
-export const FILE = "/etc/sallyport/sallyport.yaml";
+const FILE = "/etc/sallyport/sallyport.yaml";
 
 export function loadText(text: string): LoadResult {
   return loadConfigText(text, FILE, 1);
@@ -37,6 +38,13 @@ export function testProblems(
       assert.deepEqual(problemsIn(`${prefix}${text}`), expected);
     });
   }
+}
+
+/** The values of a tree, without their places. */
+export function plain(node: TreeNode): unknown {
+  if (node.kind === "scalar") return node.value;
+  if (node.kind === "list") return node.items.map(plain);
+  return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
 }
 
 function lineOf({ severity, line, column, message }: Problem): string {
