@@ -57,6 +57,11 @@ export function utf8String(text: string): Der {
   return primitive(Type.UTF8, Buffer.from(text, "utf8"));
 }
 
+/** Two octets a character, which the encoder makes: for text of the Basic Multilingual Plane alone. */
+export function bmpString(text: string): Der {
+  return asn1.create(Class.UNIVERSAL, Type.BMPSTRING, false, text);
+}
+
 /** UTCTime until 2049, GeneralizedTime from then on (RFC 5280 section 4.1.2.5). */
 export function time(date: Date): Der {
   return date.getUTCFullYear() < 2050

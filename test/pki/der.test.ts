@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   bitString,
+  bmpString,
   boolean,
   childrenOf,
   decodeDer,
@@ -25,6 +26,7 @@ test("encodeDer writes each type as X.690 has it", () => {
     [sequence(smallInteger(2), boolean(true)), "3006020102" + "0101ff"],
     [boolean(false), "010100"],
     [set(utf8String("é")), "31040c02c3a9"],
+    [bmpString("aé"), "1e04006100e9"],
     [oid("1.2.840.10045.4.3.2"), "06082a8648ce3d040302"],
     [integer(Buffer.from("40ff", "hex")), "020240ff"],
     [octetString(Buffer.from("00ff", "hex")), "040200ff"],
