@@ -69,6 +69,8 @@ export class Http1Connection implements InboundHost, Expiring {
   #body: BodyReader | undefined = undefined;
   #flowing = false;
   #ended = false;
+  /** The last answer has left the gate whole. */
+  #flushed = false;
 
   constructor(ends: Http1Ends, door: Door, handlers: Http1Handlers, around: Http1Surroundings) {
     const { socket, transport } = ends;
@@ -115,7 +117,8 @@ export class Http1Connection implements InboundHost, Expiring {
     else if (this.#state === "exchange") {
       this.#lose(failure);
       this.#reset();
-    } else this.#socket.destroy();
+    } else if (this.#state === "lingering" && !this.#flushed) this.#reset();
+    else this.#socket.destroy();
   }
 
   // --- InboundHost ---
@@ -275,31 +278,35 @@ export class Http1Connection implements InboundHost, Expiring {
     events.end(body.trailers);
   }
 
-  /** The body itself is malformed: whoever relays it is told, and the client too if it has no answer yet. */
+  /** The body itself is malformed. Whoever relays it is told, and answers: the exchange has one record and one answer. */
   #break(failure: Failure): void {
-    const answer = this.#current?.responded === undefined ? this.#handlers.malformed(failure) : undefined;
-    this.#lose(failure);
-    if (answer === undefined) this.#reset();
-    else this.#say(answer);
+    this.#flowing = false;
+    this.deadline = this.#in(LINGER_MS);
+    this.#current?.broken(failure);
   }
 
   #refuse(failure: Failure): void {
     const answer = this.#handlers.malformed(failure);
-    if (answer === undefined) this.#socket.destroy();
-    else this.#say(answer);
-  }
-
-  #say(answer: Answer): void {
-    this.#current = undefined;
+    if (answer === undefined) {
+      this.#socket.destroy();
+      return;
+    }
     this.#socket.write(answerBytes(answer));
     this.#linger();
   }
 
-  /** Closes our side and reads on for a moment: closing with unread bytes would reset the answer away. */
+  /**
+   * Closes our side and reads on for a moment: closing with unread bytes would reset the answer away. The moment
+   * begins when all of the answer has left: a slow client must not find a part of it that looks whole.
+   */
   #linger(): void {
     this.#state = "lingering";
     this.#buffered = NOTHING;
-    this.deadline = this.#in(LINGER_MS);
+    this.deadline = this.#in(this.#around.limits.progress_timeout);
+    this.#socket.once("finish", () => {
+      this.#flushed = true;
+      if (this.#state === "lingering") this.deadline = this.#in(LINGER_MS);
+    });
     this.#socket.resume();
     this.#socket.end();
   }

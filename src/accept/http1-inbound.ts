@@ -114,6 +114,13 @@ export class Http1Inbound implements Inbound {
     this.events?.gone(failure);
   }
 
+  /** The body is malformed, and the client still there: whoever relays it may answer. */
+  broken(failure: Failure): void {
+    if (this.#over) return;
+    this.#close = true;
+    this.events?.gone(failure);
+  }
+
   /** A 1.0 client cannot read chunks, so its body ends with the connection. */
   #hopFraming(framing: Framing): Framing {
     if (this.#request.method === "HEAD") return framing;
