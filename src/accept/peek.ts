@@ -23,13 +23,12 @@ export function peek(
   return new Promise((resolve, reject) => {
     const { socket } = raw;
     let bytes = raw.early;
+    let settled = false;
     const entry: Expiring = {
       deadline: deadlines.now() + timeoutMs,
       expired: () => fail(new Failure("E_TIMEOUT", "client", "The client sent no ClientHello in time")),
     };
-    const stop = listen(socket, onData, () =>
-      fail(new Failure("E_BAD_HELLO", "client", "The client closed before its ClientHello was whole")),
-    );
+    const stop = listen(socket, onData, gone);
     deadlines.add(entry);
 
     function onData(chunk: Buffer): void {
@@ -49,18 +48,26 @@ export function peek(
         fail(error);
       }
     }
+    function gone(): void {
+      fail(new Failure("E_BAD_HELLO", "client", "The client closed before its ClientHello was whole"));
+    }
     function fail(error: unknown): void {
       settle();
       reject(error);
     }
     function settle(): void {
+      settled = true;
       stop();
       deadlines.remove(entry);
       socket.pause();
     }
 
     look();
-    socket.resume();
+    // Whoever comes next finds it paused: bytes that flow before they have a reader are lost.
+    if (settled) return;
+    // An end that came before is not told again.
+    if (socket.readableEnded || socket.destroyed) gone();
+    else socket.resume();
   });
 }
 
