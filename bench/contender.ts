@@ -1,5 +1,4 @@
 /** What the bench compares: a running proxy, started anew for each measurement. */
-import type { LoadResult } from "./load.ts";
 import type { Workload } from "./workloads.ts";
 
 export interface Contender {
@@ -10,6 +9,6 @@ export interface Contender {
   /** PEM of the CA that signs the leaves it shows to clients. */
   readonly caFile: string;
   /** Throws where its own books contradict what the clients counted. */
-  audit(workload: Workload, result: LoadResult): Promise<void>;
+  audit(workload: Workload, requests: number): Promise<void>;
   stop(): Promise<void>;
 }

@@ -1,10 +1,12 @@
-/** The load generator: runs in the gate's namespace, keeps so many clients busy, and prints what it counted. */
+/** The load generator: runs in the gate's namespace, keeps so many clients busy when asked, and prints what it counted. */
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 import { createSecureContext, connect as startTls } from "node:tls";
 import { cpuSeconds, memoryBytes } from "./process-tree.ts";
 
-/** The one argument, as JSON. */
+/** The one argument, as JSON. Then each line of input is a window to measure, in milliseconds; 0 ends it. */
 export interface LoadOptions {
   /** The proxy, on 127.0.0.1. */
   readonly port: number;
@@ -12,18 +14,17 @@ export interface LoadOptions {
   readonly path: string;
   readonly connections: number;
   readonly fresh: boolean;
-  readonly warmUpMs: number;
-  readonly measureMs: number;
   /** PEM of whoever signs what the clients see. */
   readonly caFile: string;
   /** The contender's first process. */
   readonly pid: number;
 }
 
-/** The one line of output, as JSON. */
+/** One line of output for each window, as JSON. */
 export interface LoadResult {
   /** Answers with status 200 within the window; nothing else counts as a request. */
   readonly requests: number;
+  /** Since the window before. */
   readonly errors: number;
   readonly firstError: string | undefined;
   /** Length of the window. */
@@ -38,6 +39,8 @@ export interface LoadResult {
 
 const HEAD_END = "\r\n\r\n";
 const REOPEN_MS = 50;
+/** From the word to go until all clients are busy. */
+const SETTLE_MS = 150;
 
 const options: LoadOptions = JSON.parse(process.argv[2] ?? "");
 const secureContext = createSecureContext({ ca: readFileSync(options.caFile) });
@@ -56,42 +59,48 @@ const request = Buffer.from(
   "latin1",
 );
 
+/** Clients that wait for the word to go on. */
+let parked: (() => void)[] = Array.from({ length: options.connections }, () => open);
+let running = false;
 let measuring = false;
-let stopping = false;
 let requests = 0;
 let errors = 0;
 let firstError: string | undefined;
 let latencies: number[] = [];
 
-for (let index = 0; index < options.connections; index += 1) open();
-setTimeout(measure, options.warmUpMs);
-
-function measure(): void {
-  [requests, errors, latencies, measuring] = [0, 0, [], true];
-  const started = performance.now();
-  const before = cpuSeconds(options.pid);
-  setTimeout(() => {
-    const used = cpuSeconds(options.pid) - before;
-    const seconds = (performance.now() - started) / 1000;
-    stopping = true;
-    report(seconds, used);
-  }, options.measureMs);
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line === "0") process.exit();
+  process.stdout.write(`${JSON.stringify(await measure(Number(line)))}\n`);
 }
 
-function report(seconds: number, used: number): void {
+async function measure(ms: number): Promise<LoadResult> {
+  running = true;
+  const resumed = parked;
+  parked = [];
+  for (const go of resumed) go();
+  await delay(SETTLE_MS);
+  [requests, latencies, measuring] = [0, [], true];
+  const started = performance.now();
+  const before = cpuSeconds(options.pid);
+  await delay(ms);
+  const used = cpuSeconds(options.pid) - before;
+  const seconds = (performance.now() - started) / 1000;
+  [measuring, running] = [false, false];
   const sorted = Float64Array.from(latencies).sort();
-  const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
-  const result: LoadResult = {
+  const [p50Ms = 0, p99Ms = 0] = [0.5, 0.99].map((share) => sorted[Math.floor(sorted.length * share)] ?? 0);
+  const memory = memoryBytes(options.pid);
+  const result = {
     requests,
     errors,
     firstError,
     seconds,
     cpuSeconds: used,
-    memoryBytes: memoryBytes(options.pid),
-    p50Ms: at(0.5),
-    p99Ms: at(0.99),
+    memoryBytes: memory,
+    p50Ms,
+    p99Ms,
   };
-  process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit());
+  [errors, firstError] = [0, undefined];
+  return result;
 }
 
 /** One client: a CONNECT, a handshake, then one request after the other. */
@@ -108,12 +117,12 @@ function open(): void {
   });
 
   function fail(why: string): void {
-    if (over || stopping) return;
+    if (over) return;
     over = true;
     errors += 1;
     firstError ??= why;
     socket.destroy();
-    setTimeout(open, REOPEN_MS);
+    setTimeout(() => whenRunning(open), REOPEN_MS);
   }
 }
 
@@ -130,7 +139,7 @@ function secure(socket: Socket, opened: number, fail: (why: string) => void): vo
   tls.on("data", (bytes: Buffer) => {
     missing -= bytes.length;
     if (missing < 0 && !takeHead(bytes)) return;
-    if (missing === 0) next();
+    if (missing === 0) count();
   });
 
   /** False: the head is not whole yet, or wrong. Otherwise `missing` is what has yet to come of the body. */
@@ -149,19 +158,24 @@ function secure(socket: Socket, opened: number, fail: (why: string) => void): vo
     return true;
   }
 
-  function next(): void {
-    if (stopping) return;
-    const now = performance.now();
+  function count(): void {
     if (measuring) {
       requests += 1;
-      latencies.push(now - started);
+      latencies.push(performance.now() - started);
     }
-    started = now;
-    if (!options.fresh) {
-      tls.write(request);
-      return;
-    }
-    tls.destroy();
-    open();
+    if (options.fresh) {
+      tls.destroy();
+      whenRunning(open);
+    } else whenRunning(again);
   }
+
+  function again(): void {
+    started = performance.now();
+    tls.write(request);
+  }
+}
+
+function whenRunning(go: () => void): void {
+  if (running) go();
+  else parked.push(go);
 }

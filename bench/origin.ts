@@ -75,8 +75,7 @@ http {
     ssl_certificate ${file("leaf.pem")};
     ssl_certificate_key ${file("leaf.key")};
     ssl_protocols TLSv1.2 TLSv1.3;
-    ssl_session_tickets off;
-    ssl_session_cache off;
+    ssl_session_cache shared:tls:4m;
     map_hash_bucket_size 256;
     map "$host $http_authorization" $stranger {
         default 1;

@@ -42,7 +42,8 @@ export function cpuPer10k({ cpuSeconds, requests }: LoadResult): number {
   return (cpuSeconds / requests) * 10_000;
 }
 
-export function summaryOf(contender: string, results: readonly LoadResult[]): Summary {
+export function summaryOf(contender: string, measurements: readonly Measurement[]): Summary {
+  const results = measurements.filter((one) => one.contender === contender).map(({ result }) => result);
   const middle = (figure: (result: LoadResult) => number) => median(results.map(figure));
   return {
     contender,
@@ -70,15 +71,7 @@ export function ratios(measurements: readonly Measurement[]): readonly number[] 
 /** A Markdown section for one workload. */
 export function render(workload: Workload, measurements: readonly Measurement[]): string {
   const contenders = [...new Set(measurements.map(({ contender }) => contender))];
-  const rows = contenders.map((name) => {
-    const own = measurements.filter(({ contender }) => contender === name);
-    return cellsOf(
-      summaryOf(
-        name,
-        own.map(({ result }) => result),
-      ),
-    );
-  });
+  const rows = contenders.map((name) => cellsOf(summaryOf(name, measurements)));
   const lines = [COLUMNS, COLUMNS.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`);
   const { name, about, connections } = workload;
   return [`## ${name}: ${about}, ${connections} connections`, ...lines, "", verdictOf(workload, measurements)]
@@ -97,9 +90,9 @@ function verdictOf({ bound }: Workload, measurements: readonly Measurement[]): s
   const pairs = ratios(measurements);
   if (pairs.length === 0) return "";
   const ratio = median(pairs);
-  const each = pairs.map((one) => one.toFixed(2)).join(", ");
+  const [low, high] = [Math.min(...pairs), Math.max(...pairs)].map((one) => one.toFixed(2));
   const verdict = bound === undefined ? "" : `: ${ratio <= bound ? "within" : "over"} ${bound}`;
-  return `CPU per request, Sallyport over Squid: ${ratio.toFixed(2)} (pairs ${each})${verdict}`;
+  return `CPU per request, Sallyport over Squid: ${ratio.toFixed(2)} (median of ${pairs.length} pairs, from ${low} to ${high})${verdict}`;
 }
 
 function cellsOf(summary: Summary): readonly string[] {

@@ -1,194 +1,156 @@
 /** `npm run bench`: CPU per request of Sallyport beside Squid's, in one run. See docs/performance.md. */
 import { once } from "node:events";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { availableParallelism, cpus, release, tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
+import { availableParallelism, cpus, release } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { createInternet, type Internet } from "../test/support/private-internet.ts";
 import type { Contender } from "./contender.ts";
 import type { LoadOptions, LoadResult } from "./load.ts";
+import { ask, type Plan } from "./options.ts";
 import { startOrigin } from "./origin.ts";
 import { hottest } from "./profile.ts";
 import { type Measurement, ratios, render, summaryOf } from "./report.ts";
 import { startSallyport } from "./sallyport.ts";
 import { startSquid } from "./squid.ts";
-import { WORKLOADS, type Workload } from "./workloads.ts";
-
-const HELP = `usage: npm run bench -- [options]
-
-  --quick           one short round of the first workload
-  --only NAME       sallyport or squid alone
-  --workload NAMES  of ${WORKLOADS.map(({ name }) => name).join(", ")}; default all
-  --rounds N        default 3
-  --seconds N       of measurement in each round; default 6
-  --warm-up N       seconds before it; default 3
-  --profile         Sallyport alone under Node's CPU profiler; prints who spent the time
-
-Needs root, two cores, nginx and squid (on Debian: nginx-light, squid-openssl).
-`;
-
-interface Plan {
-  readonly contenders: readonly string[];
-  readonly workloads: readonly Workload[];
-  readonly rounds: number;
-  readonly measureMs: number;
-  readonly warmUpMs: number;
-  /** Where results and profiles are put. */
-  readonly directory: string;
-  readonly profile: boolean;
-}
+import type { Workload } from "./workloads.ts";
 
 /** The contender has one core for itself; clients and origin share another. */
 const CONTENDER_CORE = 0;
 const LOAD_CORE = 1;
 const LOAD = fileURLToPath(new URL("./load.ts", import.meta.url));
 
+interface Load {
+  /** Keeps the clients busy for so long, after a moment to settle. */
+  window(ms: number): Promise<LoadResult>;
+  end(): Promise<void>;
+}
+
+interface Running {
+  readonly name: string;
+  readonly contender: Contender;
+  readonly load: Load;
+}
+
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<number> {
-  const plan = planOf(args);
-  if (typeof plan === "string") {
-    process.stdout.write(plan);
-    return plan === HELP ? 0 : 2;
+  const asked = ask(args);
+  if (asked.kind === "text") {
+    process.stdout.write(asked.text);
+    return asked.status;
   }
+  const { plan } = asked;
   const internet = await createInternet();
   try {
+    writeFileSync(rootFile(plan), internet.authority.certPem);
     await startOrigin(internet, LOAD_CORE);
-    const measurements = await measureAll(internet, plan);
+    const measurements: Measurement[] = [];
+    for (const workload of plan.workloads) measurements.push(...(await measure(internet, plan, workload)));
     return report(plan, measurements);
   } finally {
     await internet.close();
   }
 }
 
-/** A text instead of a plan is to be printed, and that is all. */
-function planOf(args: readonly string[]): Plan | string {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      help: { type: "boolean" },
-      quick: { type: "boolean" },
-      only: { type: "string" },
-      workload: { type: "string" },
-      rounds: { type: "string" },
-      seconds: { type: "string" },
-      "warm-up": { type: "string" },
-      profile: { type: "boolean" },
-    },
-  });
-  if (values.help === true) return HELP;
-  if (process.getuid?.() !== 0) return "The bench needs root: it makes network namespaces and starts Squid\n";
-  if (availableParallelism() < 2) return "The bench needs two cores, one for the contender alone\n";
-  const { quick = false, profile = false } = values;
-  const only = profile ? "sallyport" : values.only;
-  const names = (values.workload ?? (quick || profile ? "inspected" : "")).split(",");
-  const workloads = WORKLOADS.filter(({ name }) => names[0] === "" || names.includes(name));
-  if (workloads.length === 0) return `No such workload: ${values.workload}\n`;
-  return {
-    contenders: ["sallyport", "squid"].filter((name) => only === undefined || name === only),
-    workloads,
-    rounds: Number(values.rounds ?? (quick || profile ? 1 : 3)),
-    measureMs: Number(values.seconds ?? (quick ? 3 : 6)) * 1000,
-    warmUpMs: Number(values["warm-up"] ?? (quick ? 2 : 3)) * 1000,
-    directory: mkdtempSync(join(tmpdir(), "sallyport-bench-")),
-    profile,
-  };
-}
-
-/** A B A B: what the machine does beside us meets both alike. */
-async function measureAll(internet: Internet, plan: Plan): Promise<readonly Measurement[]> {
+/** All contenders run at once and are asked in turn, A B A B: what the machine does beside us meets both alike. */
+async function measure(internet: Internet, plan: Plan, workload: Workload): Promise<readonly Measurement[]> {
+  const running: Running[] = [];
   const measurements: Measurement[] = [];
-  for (const workload of plan.workloads) {
+  try {
+    for (const name of plan.contenders) {
+      const contender = await start(internet, plan, name);
+      running.push({ name, contender, load: startLoad(internet, loadOf(plan, workload, contender)) });
+    }
+    for (const { load } of running) await load.window(plan.warmUpMs);
     for (let round = 1; round <= plan.rounds; round += 1) {
-      for (const contender of plan.contenders) {
-        const result = await measure(internet, plan, workload, contender);
-        measurements.push({ workload: workload.name, contender, round, result });
-        const { requests, cpuSeconds, errors, firstError } = result;
-        const why = firstError === undefined ? "" : ` (${firstError})`;
-        process.stderr.write(
-          `${workload.name} ${contender} ${round}: ${requests} requests, ${cpuSeconds} CPU s, ${errors} errors${why}\n`,
-        );
+      for (const { name, load } of running) {
+        const result = await load.window(plan.measureMs);
+        measurements.push({ workload: workload.name, contender: name, round, result });
+        process.stderr.write(progress(`${workload.name} ${round} ${name}`, result));
       }
     }
-  }
-  return measurements;
-}
-
-async function measure(
-  internet: Internet,
-  plan: Plan,
-  workload: Workload,
-  name: string,
-): Promise<LoadResult> {
-  const contender = await start(internet, plan, name);
-  try {
-    const { host, path, connections, fresh, injected } = workload;
-    const { pid, port } = contender;
-    // Through a tunnel the clients see the origin's own certificate.
-    const caFile = injected ? contender.caFile : join(plan.directory, "root.pem");
-    writeFileSync(join(plan.directory, "root.pem"), internet.authority.certPem);
-    const { warmUpMs, measureMs } = plan;
-    const result = await load(internet, {
-      host,
-      path,
-      connections,
-      fresh,
-      pid,
-      port,
-      caFile,
-      warmUpMs,
-      measureMs,
-    });
-    await contender.audit(workload, result);
-    return result;
+    for (const { name, contender } of running) {
+      const requests = measurements
+        .filter((one) => one.contender === name)
+        .map(({ result }) => result.requests);
+      await contender.audit(
+        workload,
+        requests.reduce((sum, each) => sum + each, 0),
+      );
+    }
+    return measurements;
   } finally {
-    await contender.stop();
+    for (const { contender, load } of running) {
+      await load.end();
+      await contender.stop();
+    }
   }
 }
 
 function start(internet: Internet, { profile, directory }: Plan, name: string): Promise<Contender> {
   if (name === "squid") return startSquid(internet, CONTENDER_CORE);
-  const nodeArgs = profile
-    ? ["--cpu-prof", `--cpu-prof-dir=${directory}`, "--cpu-prof-interval", "500"]
-    : ([] as const);
-  return startSallyport(internet, { core: CONTENDER_CORE, nodeArgs });
+  const profiler = ["--cpu-prof", `--cpu-prof-dir=${directory}`, "--cpu-prof-interval", "500"];
+  return startSallyport(internet, { core: CONTENDER_CORE, nodeArgs: profile ? profiler : [] });
 }
 
-async function load(internet: Internet, options: LoadOptions): Promise<LoadResult> {
+function loadOf(plan: Plan, workload: Workload, contender: Contender): LoadOptions {
+  const { host, path, connections, fresh, injected } = workload;
+  const { pid, port } = contender;
+  // Through a tunnel the clients see the origin's own certificate.
+  const caFile = injected ? contender.caFile : rootFile(plan);
+  return { host, path, connections, fresh, pid, port, caFile };
+}
+
+function rootFile({ directory }: Plan): string {
+  return join(directory, "root.pem");
+}
+
+function startLoad(internet: Internet, options: LoadOptions): Load {
   const command = ["taskset", "-c", String(LOAD_CORE), process.execPath, LOAD, JSON.stringify(options)];
-  const child = internet.gate.spawn(command, { stdio: ["ignore", "pipe", "inherit"] });
-  let output = "";
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-    output += text;
-  });
-  const [code] = await once(child, "close");
-  if (code !== 0) throw new Error(`The load generator ended with ${code}`);
-  return JSON.parse(output);
+  const child = internet.gate.spawn(command, { stdio: ["pipe", "pipe", "inherit"] });
+  const { stdin, stdout } = child;
+  if (stdin === null || stdout === null) throw new Error("The load generator has no pipes");
+  const ended = once(child, "exit");
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  return {
+    async window(ms) {
+      stdin.write(`${ms}\n`);
+      const { value, done } = await lines.next();
+      if (done === true) throw new Error("The load generator ended");
+      return JSON.parse(value);
+    },
+    async end() {
+      stdin.end("0\n");
+      await ended;
+    },
+  };
+}
+
+function progress(what: string, { requests, cpuSeconds, errors, firstError }: LoadResult): string {
+  const trouble = errors === 0 ? "" : `, ${errors} errors, the first: ${firstError}`;
+  return `${what}: ${requests} requests, ${cpuSeconds.toFixed(2)} CPU s${trouble}\n`;
 }
 
 /** 1 where anything but a 200 came back; over the bound is a figure, not an error. */
 function report(plan: Plan, measurements: readonly Measurement[]): number {
-  const machine = `${cpus()[0]?.model ?? "?"}, ${availableParallelism()} cores, Linux ${release()}, Node.js ${process.versions.node}`;
+  const cores = availableParallelism();
+  const machine = `${cpus()[0]?.model}, ${cores} cores, Linux ${release()}, Node.js ${process.versions.node}`;
   const sections = plan.workloads.map((workload) => {
     const own = measurements.filter((one) => one.workload === workload.name);
-    return { workload, own };
+    return {
+      workload,
+      own,
+      ratios: ratios(own),
+      summaries: plan.contenders.map((name) => summaryOf(name, own)),
+    };
   });
   const tables = sections.map(({ workload, own }) => render(workload, own));
-  process.stdout.write(`${[machine, ...tables].join("\n\n")}\n\n`);
+  process.stdout.write(`\n${[machine, ...tables].join("\n\n")}\n\n`);
   if (plan.profile) process.stdout.write(`${hottest(plan.directory).join("\n")}\n\n`);
   const file = join(plan.directory, "results.json");
-  const summaries = sections.map(({ workload, own }) => ({
-    workload,
-    ratios: ratios(own),
-    summaries: plan.contenders.map((name) =>
-      summaryOf(
-        name,
-        own.filter(({ contender }) => contender === name).map(({ result }) => result),
-      ),
-    ),
-  }));
-  writeFileSync(file, `${JSON.stringify({ machine, summaries, measurements }, undefined, 2)}\n`);
+  writeFileSync(file, `${JSON.stringify({ machine, sections }, undefined, 2)}\n`);
   process.stdout.write(`All figures: ${file}\n`);
   const errors = measurements.reduce((sum, { result }) => sum + result.errors, 0);
   if (errors > 0) process.stdout.write(`${errors} errors: these figures prove nothing\n`);

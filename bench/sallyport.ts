@@ -28,7 +28,7 @@ export async function startSallyport(
     pid: gate.pid,
     port: PROXY.port,
     caFile: gate.caPem,
-    async audit({ injected }, { requests }) {
+    async audit({ injected }, requests) {
       const metrics = await gate.metrics();
       const injections = metrics.sum("sallyport_injections_total", { rule: "telemetry" });
       if (injected && injections < requests)

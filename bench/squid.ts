@@ -35,7 +35,7 @@ export async function startSquid(internet: Internet, core: number): Promise<Cont
     pid: child.pid ?? 0,
     port: PORT,
     caFile,
-    async audit({ injected }, { requests }) {
+    async audit({ injected }, requests) {
       const logged = statSync(join(directory, "access.log")).size;
       if (injected && logged < requests) throw new Error("Squid does not write its access log");
     },
