@@ -131,12 +131,16 @@ describe("a tunnel's first bytes", () => {
     });
   }
 
-  test("that are plain HTTP for the same name are a request like any other, never bytes that pass unseen", async () => {
-    const wire = await connect();
-    const answer = await wire.send(head("GET /plain HTTP/1.1", "Host: evil.example.org"));
-    assertRefused(answer, { status: 421, reason: "names-disagree" });
-    for (const { received } of origin.connections) assert.doesNotMatch(received, /plain/);
-  });
+  for (const [host, expected] of [
+    [HOST, { status: 403, reason: "needs-inspection" }],
+    ["evil.example.org", { status: 421, reason: "names-disagree" }],
+  ] as const) {
+    test(`that are plain HTTP for ${host} are refused in plain HTTP`, async () => {
+      const wire = await connect();
+      assertRefused(await wire.send(head("GET /plain HTTP/1.1", `Host: ${host}`)), expected);
+      for (const { received } of origin.connections) assert.doesNotMatch(received, /plain/);
+    });
+  }
 
   test("whose client says nothing is closed in time", async () => {
     const wire = await connect();

@@ -44,6 +44,8 @@ export interface Gate {
   readonly records: readonly RecordLine[];
   /** The first record not taken yet that fits; waits for it. */
   record(fits?: Partial<Record<string, unknown>>): Promise<RecordLine>;
+  /** The record at this place; waits for it. */
+  recordAt(index: number): Promise<RecordLine>;
   /** Everything on stderr so far. */
   readonly log: string;
   untilLogged(pattern: RegExp, ms?: number): Promise<void>;
@@ -75,7 +77,7 @@ export const ADMIN = { host: "127.0.0.1", port: 9464 } as const;
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const PROGRAM = [process.execPath, "--disable-warning=ExperimentalWarning", MAIN];
-const START_MS = 15_000;
+const START_MS = 40_000;
 const STOP_MS = 15_000;
 
 export async function startGate(
@@ -167,6 +169,10 @@ function gateOf(internet: Internet, child: ChildProcess, { directory, configFile
       taken.add(found);
       return found;
     },
+    async recordAt(index) {
+      await untilTrue(output, `record ${index}`, () => output.records.length > index);
+      return output.records[index] ?? {};
+    },
     async untilLogged(pattern, ms) {
       await untilTrue(output, `${pattern} on stderr`, () => pattern.test(output.text.stderr), ms);
     },
@@ -179,14 +185,15 @@ function gateOf(internet: Internet, child: ChildProcess, { directory, configFile
       return parseMetrics((await gate.admin("/metrics")).body);
     },
     async reload(config) {
+      const text = textOf(config);
+      // The same text again is no change.
+      if (text === readFileSync(configFile, "utf8")) return;
       const before = (await gate.metrics()).sum("sallyport_config_reloads_total");
-      writeFileSync(`${configFile}.new`, textOf(config));
+      writeFileSync(`${configFile}.new`, text);
       renameSync(`${configFile}.new`, configFile);
-      await poll(
-        "the reload",
-        5_000,
-        async () => (await gate.metrics()).sum("sallyport_config_reloads_total") > before,
-      );
+      await poll("the reload", 15_000, async () => {
+        return (await gate.metrics()).sum("sallyport_config_reloads_total") > before;
+      });
     },
     signal(name) {
       child.kill(name);
@@ -245,7 +252,7 @@ async function poll(what: string, ms: number, condition: () => Promise<boolean>)
   }
 }
 
-function untilTrue(output: Output, what: string, condition: () => boolean, ms = 5_000): Promise<void> {
+function untilTrue(output: Output, what: string, condition: () => boolean, ms = 10_000): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => finish(() => reject(new Error(`Waited in vain for ${what}`))), ms);
     function finish(report: () => void): void {

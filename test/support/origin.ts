@@ -152,7 +152,10 @@ function serveRequests(
       own.push(read.message);
       all.push(read.message);
       changes.emit("change");
-      turn = turn.then(async () => write(socket, await answer(read.message, connection)));
+      turn = turn.then(async () => {
+        write(socket, await answer(read.message, connection));
+        changes.emit("change");
+      });
     }
   });
   socket.on("end", () => socket.end());
@@ -164,7 +167,7 @@ function write(socket: Duplex, reply: Reply): void {
 }
 
 function untilChanged(changes: EventEmitter): Origin["until"] {
-  return (what, condition, ms = 5_000) =>
+  return (what, condition, ms = 10_000) =>
     new Promise((resolve, reject) => {
       const timer = setTimeout(
         () => finish(() => reject(new Error(`The origin waited in vain for ${what}`))),

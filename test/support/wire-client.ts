@@ -128,10 +128,10 @@ function wireOf(socket: Duplex, watch: Watch): Wire {
       return await wire.response(options);
     },
     response: (options) => takeResponse(inbox, options ?? {}),
-    async until(what, condition, ms = 5_000) {
+    async until(what, condition, ms = 10_000) {
       await waitFor(inbox, () => condition(inbox.received), { what, ms });
     },
-    async closed(ms = 5_000) {
+    async closed(ms = 10_000) {
       await waitFor(inbox, () => inbox.ending !== undefined, { what: "the close", ms });
       return inbox.ending ?? "error";
     },
@@ -146,7 +146,7 @@ function wireOf(socket: Duplex, watch: Watch): Wire {
   return wire;
 }
 
-async function takeResponse(inbox: Inbox, { ms = 5_000, ...how }: TakeOptions): Promise<Message> {
+async function takeResponse(inbox: Inbox, { ms = 10_000, ...how }: TakeOptions): Promise<Message> {
   const read = () =>
     readMessage(inbox.received, { role: "response", ...how, ended: inbox.ending !== undefined });
   await waitFor(inbox, () => read() !== undefined || inbox.ending !== undefined, { what: "a response", ms });
