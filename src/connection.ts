@@ -3,22 +3,24 @@ import type { Socket } from "node:net";
 import { answerInbound, CONNECTED } from "./accept/answer.ts";
 import type { Cap } from "./accept/connection-caps.ts";
 import { endTls } from "./accept/end-tls.ts";
-import { type Arrival, Http1Connection, type Http1Ends } from "./accept/http1-connection.ts";
+import { Http2Connection, type Http2Ends } from "./accept/h2-connection.ts";
+import { type Arrival, Http1Connection, type Http1Ends, type Passage } from "./accept/http1-connection.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
-import { answerFailure, refusalOf } from "./accept/refusal.ts";
+import { type Answer, answerFailure, refusalOf } from "./accept/refusal.ts";
 import { parseIpAddress } from "./base/ip.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import { runExchange } from "./exchange.ts";
 import { nameOf } from "./identify/identify-destination.ts";
+import { mirror, type Trouble } from "./mirror.ts";
 import type { Door } from "./model/arrival.ts";
 import type { Denial } from "./model/decision.ts";
 import type { Listener, Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
-import type { Raw } from "./model/inbound.ts";
+import type { HttpVersion, Raw } from "./model/inbound.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { runTunnel, type TunnelEnd } from "./tunnel.ts";
 import { tlsAlert } from "./wire/tls-alert.ts";
-import { ask, type InForce, type World } from "./world.ts";
+import { ask, type ClientConnection, type InForce, type World } from "./world.ts";
 
 /** TLS alert `access_denied`, RFC 8446 section 6.2. */
 const ACCESS_DENIED = 49;
@@ -45,31 +47,57 @@ export function runConnection(socket: Socket, listener: Listener, world: World):
 }
 
 /** Reads requests off a connection until it ends; each is an exchange, or a CONNECT. */
-function serve(ends: Http1Ends, door: Door, cap: Cap, world: World): Http1Connection {
-  const connection = new Http1Connection(
+export function serve(ends: Http1Ends & Troubled, door: Door, cap: Cap, world: World): ClientConnection {
+  const { trouble } = ends;
+  const connection: ClientConnection = new Http1Connection(
     ends,
     door,
     {
       request: (arrival) => {
         if (arrival.request.method === "CONNECT") void runConnect(arrival, cap, world);
-        else void runExchange(arrival, cap, world);
+        else void runExchange(trouble === undefined ? arrival : { ...arrival, trouble }, cap, world);
       },
-      malformed: (failure) => {
-        const record = new ExchangeDraft(world.recorder, door);
-        record.policy = world.inForce().digest;
-        if (door.tunnel !== undefined) record.asked(door.tunnel);
-        const answer = answerFailure(failure, { host: undefined, port: undefined, connect: false });
-        record.failed(failure);
-        record.status = answer.status;
-        record.end();
-        return answer;
-      },
+      malformed: (failure) => recordMalformed(failure, "http/1.1", door, world),
       closed: () => void world.connections.delete(connection),
     },
     world,
   );
   world.connections.add(connection);
   return connection;
+}
+
+/** The same for HTTP/2, where a CONNECT is an exchange to be refused: nothing goes through a tunnel in a tunnel. */
+function serveHttp2(ends: Http2Ends & Troubled, door: Door, cap: Cap, world: World): ClientConnection {
+  const { trouble } = ends;
+  const connection: ClientConnection = new Http2Connection(
+    ends,
+    door,
+    {
+      request: (arrival) => void runExchange({ ...arrival, trouble }, cap, world),
+      malformed: (failure) => recordMalformed(failure, "h2", door, world),
+      closed: () => void world.connections.delete(connection),
+    },
+    world,
+  );
+  world.connections.add(connection);
+  return connection;
+}
+
+interface Troubled {
+  /** What the dial before the handshake came to. */
+  readonly trouble?: Trouble | undefined;
+}
+
+function recordMalformed(failure: Failure, protocol: HttpVersion, door: Door, world: World): Answer {
+  const record = new ExchangeDraft(world.recorder, door);
+  record.policy = world.inForce().digest;
+  record.protocol = protocol;
+  if (door.tunnel !== undefined) record.asked(door.tunnel);
+  const answer = answerFailure(failure, { host: undefined, port: undefined, connect: false });
+  record.failed(failure);
+  record.status = answer.status;
+  record.end();
+  return answer;
 }
 
 /** CONNECT: decided on its name alone. Ends in a record unless the requests inside make their own. */
@@ -109,11 +137,25 @@ async function proceed(
   if (asked.denial !== undefined) return asked.denial;
   const { question } = asked;
   // A tunnel inside a tunnel would be judged by nobody (M01).
-  if (arrival.door.tunnel !== undefined)
+  if (arrival.door.tunnel !== undefined || arrival.door.original !== undefined)
     return { verdict: "deny", reason: "method-refused", rule: undefined };
   if (!cap.claim(question.client.sandbox))
     return { verdict: "deny", reason: "limit-exceeded", rule: undefined };
+  return carryOut({ arrival, question, force, cap, record, world });
+}
 
+export interface Connecting {
+  readonly arrival: Passage;
+  readonly question: Question;
+  readonly force: InForce;
+  readonly cap: Cap;
+  readonly record: ExchangeDraft;
+  readonly world: World;
+}
+
+/** Does with a connection what policy says of its question: refuse it, look inside, or relay it unseen. */
+export async function carryOut(connecting: Connecting): Promise<Denial | "inspected" | undefined> {
+  const { arrival, question, force, cap, record, world } = connecting;
   const decision = decideConnection(question, force.policy);
   if (decision.verdict === "deny") return decision;
   if (decision.verdict === "inspect") {
@@ -126,16 +168,22 @@ async function proceed(
   return end.denial;
 }
 
-interface Inspection {
+export interface Inspection {
   readonly raw: Raw;
-  readonly arrival: Arrival;
+  readonly arrival: Passage;
   readonly question: Question;
   readonly cap: Cap;
   readonly world: World;
 }
 
 /** Ends the client's TLS, or reads its plain HTTP; what is inside arrives as requests of its own. */
-async function inspect({ raw, arrival, question, cap, world }: Inspection): Promise<Denial | "inspected"> {
+export async function inspect({
+  raw,
+  arrival,
+  question,
+  cap,
+  world,
+}: Inspection): Promise<Denial | "inspected"> {
   const socket = arrival.transport;
   const peeked = await peek(raw, world, world.limits.handshake_timeout);
   const { client, destination } = question;
@@ -151,16 +199,20 @@ async function inspect({ raw, arrival, question, cap, world }: Inspection): Prom
     return "inspected";
   }
   const { serverName } = peeked.hello;
+  const { limits, deadlines } = world;
+  const { offer, websockets, trouble } = await mirror(peeked.hello.alpn, question, socket, world);
   const context = world.leaves.contextFor(client.sandbox, serverName ?? nameOf(destination));
   if (context === undefined) return { verdict: "deny", reason: "limit-exceeded", rule: undefined };
-  const tls = await endTls(socket, peeked.bytes, context, world);
+  const tls = await endTls(socket, peeked.bytes, context, { limits, deadlines, alpn: offer });
   const door: Door = { ...arrival.door, scheme: "https", tunnel, serverName };
-  live(serve({ socket: tls, transport: socket }, door, cap, world), question, world);
+  const ends = { socket: tls, transport: socket, websockets, trouble };
+  const inside = tls.alpnProtocol === "h2" ? serveHttp2 : serve;
+  live(inside(ends, door, cap, world), question, world);
   return "inspected";
 }
 
 /** An inspected connection lives as long as its name may be asked for at all. */
-function live(connection: Http1Connection, question: Question, world: World): void {
+function live(connection: ClientConnection, question: Question, world: World): void {
   const entry = {
     holds: (force: InForce) => decideConnection(question, force.policy).verdict !== "deny",
     cut: () => connection.cut(),

@@ -11,28 +11,38 @@ import type { Arrival } from "./accept/http1-connection.ts";
 import { type About, answerFailure, refusalOf } from "./accept/refusal.ts";
 import { decideExchange } from "./decide/decide-exchange.ts";
 import type { Acquired } from "./forward/forwarder.ts";
-import type { Http1Upstream } from "./forward/http1-upstream.ts";
 import { relay } from "./forward/relay.ts";
 import { nameOf } from "./identify/identify-destination.ts";
+import type { Trouble } from "./mirror.ts";
 import type { Denial, Permit } from "./model/decision.ts";
 import type { Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
-import type { Inbound } from "./model/inbound.ts";
+import type { HttpVersion, Inbound, Upstream } from "./model/inbound.ts";
 import type { Leg, Outcome, Route } from "./model/leg.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { transformRequest, transformRequestTrailers } from "./transform/transform-request.ts";
 import { transformResponse, transformResponseTrailers } from "./transform/transform-response.ts";
+import { isGrpc } from "./wire/grpc.ts";
 import { websocketRequest } from "./wire/upgrade.ts";
-import { ask, type InForce, reach, renderInjections, routeOf, type World } from "./world.ts";
+import { ask, type InForce, reach, renderInjections, routeOf, unnamed, type World } from "./world.ts";
+
+/** A request, and what is known already of the way to its upstream. */
+export type Asking = Arrival & { readonly trouble?: Trouble | undefined };
 
 const TOO_MANY: Denial = { verdict: "deny", reason: "limit-exceeded", rule: undefined };
+const NO_TUNNEL: Denial = { verdict: "deny", reason: "method-refused", rule: undefined };
+/** What the upstream of an HTTP/2 client is offered. */
+const BOTH: readonly HttpVersion[] = ["h2", "http/1.1"];
+/** How often an exchange whose upstream went away untouched is sent again. */
+const SECOND_TRIES = 2;
 
 /** Every arrival ends in exactly one record and, where anybody is there to read it, one answer. */
-export async function runExchange(arrival: Arrival, cap: Cap, world: World): Promise<void> {
+export async function runExchange(arrival: Asking, cap: Cap, world: World): Promise<void> {
   const { inbound, door } = arrival;
   const record = new ExchangeDraft(world.recorder, door);
   record.method = inbound.head.method;
   record.target = inbound.head.target;
+  if (inbound.protocol === "h2") record.protocol = isGrpc(inbound.head.fields) ? "grpc" : "h2";
   try {
     const denial = await proceed(arrival, cap, record, world);
     if (denial !== undefined) refuse(denial, inbound, record);
@@ -46,16 +56,16 @@ export async function runExchange(arrival: Arrival, cap: Cap, world: World): Pro
 
 /** Resolves with a denial where policy says no; throws a Failure where something broke. */
 async function proceed(
-  arrival: Arrival,
+  arrival: Asking,
   cap: Cap,
   record: ExchangeDraft,
   world: World,
 ): Promise<Denial | undefined> {
-  for (let fresh = false; ; ) {
+  for (let tries = 0; ; ) {
     const ready = prepare(arrival, cap, record, world);
     if (ready.denial !== undefined) return ready.denial;
 
-    const reached = await upstreamFor(ready, fresh, record, world);
+    const reached = await upstreamFor(ready, tries > 0, record, world);
     if (reached.kind === "refused") return reached.denial;
     // The wait may have outlived the policy: what now leaves is decided by the one in force.
     if (world.inForce() !== ready.force) {
@@ -64,8 +74,10 @@ async function proceed(
     }
     record.leaves();
     const outcome = await relayed(reached.upstream, ready, world);
-    if (outcome.kind !== "stale") return settle(outcome, ready.question, record, world);
-    fresh = true;
+    if (outcome.kind !== "stale" || tries === SECOND_TRIES) {
+      return settle(outcome, ready.question, record, world);
+    }
+    tries += 1;
   }
 }
 
@@ -75,12 +87,13 @@ interface Ready {
   readonly question: Question;
   readonly leg: Leg;
   readonly route: Route;
+  readonly trouble: Trouble | undefined;
   readonly denial?: undefined;
 }
 
 /** Identify, decide, transform: everything up to the wire, in one turn and under one policy. */
 function prepare(
-  arrival: Arrival,
+  arrival: Asking,
   cap: Cap,
   record: ExchangeDraft,
   world: World,
@@ -91,11 +104,15 @@ function prepare(
   record.asked(asked);
   if (asked.denial !== undefined) return asked;
   const { question } = asked;
+  // In HTTP/2 a CONNECT comes as a stream, inside a tunnel: what went through would be judged by nobody (H11, M01).
+  if (arrival.request.method === "CONNECT") return { denial: NO_TUNNEL };
   if (!cap.claim(question.client.sandbox)) return { denial: TOO_MANY };
 
   const decision = decideExchange(question, force.policy);
   record.decided(decision);
-  if (decision.verdict === "deny") return { denial: decision };
+  if (decision.verdict === "deny") {
+    return { denial: unnamed(decision, arrival.door.original, question.destination) };
+  }
 
   const { permit } = decision;
   const rendered = renderInjections(permit, force.secrets);
@@ -103,18 +120,25 @@ function prepare(
   const leg = legOf(arrival, permit, rendered.injections);
   record.injected = permit.injections.map(({ field }) => field);
   if (leg.upgrade) record.protocol = "ws";
-  const route = routeOf(permit, rendered.generation, force, world);
-  return { inbound: arrival.inbound, force, question, leg, route };
+  const { inbound, trouble } = arrival;
+  const http1 = routeOf(permit, rendered.generation, force, world);
+  const route = inbound.protocol === "h2" ? { ...http1, alpn: BOTH } : http1;
+  return { inbound, force, question, leg, route, trouble };
 }
 
 async function upstreamFor(
-  { route, inbound }: Ready,
+  { route, inbound, force, trouble }: Ready,
   fresh: boolean,
   record: ExchangeDraft,
   world: World,
-): Promise<Acquired<Http1Upstream>> {
-  const idle = fresh ? undefined : world.forwarder.reuse(route);
+): Promise<Acquired<Upstream>> {
+  const idle = world.forwarder.reuse(route, fresh);
   if (idle !== undefined) return { kind: "ready", upstream: idle };
+  // The dial before the handshake failed a moment ago: this request is what it was for.
+  if (trouble !== undefined && trouble.force === force && world.deadlines.now() < trouble.until) {
+    if (trouble.outcome instanceof Failure) throw trouble.outcome;
+    return trouble.outcome;
+  }
   const started = performance.now();
   const acquired = await reach(inbound, world, (signal) => world.forwarder.connect(route, signal));
   record.waited(performance.now() - started);
@@ -126,10 +150,16 @@ function legOf(
   permit: Permit,
   injections: readonly { readonly field: string; readonly key: string; readonly value: string }[],
 ): Leg {
-  const upgrade = websocketRequest(request);
+  const upgrade = inbound.protocol === "h2" ? request.upgrade === "websocket" : websocketRequest(request);
   const { destination, scheme } = permit;
   return {
-    head: transformRequest(inbound.head, { destination, scheme, injections, upgrade }),
+    head: transformRequest(inbound.head, {
+      destination,
+      scheme,
+      injections,
+      upgrade,
+      trailers: inbound.protocol === "h2",
+    }),
     framing: inbound.framing,
     upgrade,
     expectContinue: request.expectContinue,
@@ -141,10 +171,14 @@ function legOf(
 
 /** While bytes move, a change of policy may end them. */
 async function relayed(
-  upstream: Http1Upstream,
+  upstream: Upstream,
   { inbound, question, leg }: Ready,
   world: World,
 ): Promise<Outcome> {
+  if (leg.upgrade && inbound.protocol === "h2" && !upstream.websockets) {
+    upstream.destroy();
+    throw new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The upstream takes no WebSocket over HTTP/2");
+  }
   const relaying = relay(inbound, upstream, leg, world);
   const live = {
     holds: (force: InForce) => decideExchange(question, force.policy).verdict === "allow",
@@ -159,7 +193,7 @@ async function relayed(
 }
 
 function settle(
-  outcome: Exclude<Outcome, { kind: "stale" }>,
+  outcome: Outcome,
   question: Question,
   record: ExchangeDraft,
   world: World,
@@ -184,7 +218,9 @@ function fail(error: unknown, inbound: Inbound, record: ExchangeDraft): void {
       ? error
       : new Failure("E_INTERNAL", "gate", "Something broke in the gate", { cause: error });
   record.failed(failure);
-  if (inbound.responded !== undefined) inbound.abort();
+  // What the upstream did to its stream is done to the client's: that is what it would see without us.
+  const carried = inbound.protocol === "h2" && failure.reset !== undefined;
+  if (inbound.responded !== undefined || carried) inbound.abort(failure.reset);
   else answerInbound(inbound, answerFailure(failure, aboutOf(record)));
 }
 

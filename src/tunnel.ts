@@ -1,6 +1,6 @@
 /** A tunnel: bytes that nobody looks into, once their outside has been checked against what was decided. */
 import { CONNECTED } from "./accept/answer.ts";
-import type { Arrival } from "./accept/http1-connection.ts";
+import type { Passage } from "./accept/http1-connection.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import { splice } from "./forward/splice.ts";
@@ -14,7 +14,7 @@ import type { ClientHello } from "./wire/client-hello.ts";
 import { type InForce, reach, routeOf, type World } from "./world.ts";
 
 export interface Tunnelling {
-  readonly arrival: Arrival;
+  readonly arrival: Passage;
   readonly question: Question;
   readonly decision: Extract<ConnectionDecision, { verdict: "tunnel" }>;
   readonly force: InForce;

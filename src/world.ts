@@ -1,15 +1,17 @@
 /** What the sentences share: the world they act on, and the steps that both of them take. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { ConnectionCaps } from "./accept/connection-caps.ts";
-import type { Arrival, Http1Connection } from "./accept/http1-connection.ts";
+import type { Arrival } from "./accept/http1-connection.ts";
 import type { LiveSet } from "./base/live-set.ts";
+import { classifyAddress } from "./decide/address-class.ts";
 import { decideAddress, type Surroundings } from "./decide/decide-address.ts";
 import type { Policy } from "./decide/policy.ts";
 import type { Forwarder } from "./forward/forwarder.ts";
 import { identifyClient } from "./identify/identify-client.ts";
 import { identifyDestination, nameOf } from "./identify/identify-destination.ts";
+import type { Original } from "./model/arrival.ts";
 import type { Deadlines } from "./model/deadline.ts";
-import type { Denial, Permit } from "./model/decision.ts";
+import type { Denial, Permit, Reason } from "./model/decision.ts";
 import type { Client, Destination, Question, Visibility } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { Inbound } from "./model/inbound.ts";
@@ -34,8 +36,17 @@ export interface World {
   readonly caps: ConnectionCaps;
   /** What is under way and is decided again on a reload. */
   readonly live: LiveSet<InForce>;
-  readonly connections: Set<Http1Connection>;
+  readonly connections: Set<ClientConnection>;
   readonly draining: () => boolean;
+}
+
+/** A client's connection, whatever it speaks. */
+export interface ClientConnection {
+  /** Ends it once what is under way is over. */
+  drain(): void;
+  /** Ends it now. */
+  cut(): void;
+  whenClosed(callback: () => void): void;
 }
 
 /** A policy and what belongs to it; replaced as a whole. */
@@ -62,20 +73,37 @@ export function ask(arrival: Arrival, visibility: Visibility, force: InForce): A
   const { agree, destination } = identifyDestination(claims, door);
   const client =
     door.tunnel?.client ??
+    door.original?.client ??
     identifyClient(
       { address: door.address, proxyAuthorization: claims.proxyAuthorization },
       force.sandboxes,
       (key, presented) => tokenMatches(force.secrets, key, presented),
     );
   if (client === undefined) return { client, destination, denial: deny("identity-unknown") };
+  const refused = refuseOriginal(door.original);
+  if (refused !== undefined) return { client, destination, denial: deny(refused) };
   if (!agree) return { client, destination, denial: deny("names-disagree") };
   // Clear text on the port of TLS is not what a rule let through.
-  if (door.tunnel !== undefined && door.scheme === "http" && destination.port === 443) {
+  const behind = door.tunnel !== undefined || door.original !== undefined;
+  if (behind && door.scheme === "http" && destination.port === 443) {
     return { client, destination, denial: deny("needs-inspection") };
   }
   const scheme = visibility === "request" ? door.scheme : "https";
   const request = visibility === "request" ? inbound.head : undefined;
   return { client, destination, question: { client, destination, scheme, visibility, request } };
+}
+
+/** What a name inside cannot mend: the sandbox's own loopback, where one of our listeners stands in it. */
+export function refuseOriginal(original: Original | undefined): Reason | undefined {
+  if (original === undefined || classifyAddress(original.address) !== "loopback") return undefined;
+  return "loopback";
+}
+
+/** On a transparent connection a bare address that no entry lists is a name that is missing. */
+export function unnamed(denial: Denial, original: Original | undefined, { kind }: Destination): Denial {
+  if (original === undefined || kind === "name") return denial;
+  const nameless = denial.reason === "no-rule-matched" || original.name !== undefined;
+  return nameless ? deny("no-name") : denial;
 }
 
 export type Rendered =
@@ -104,10 +132,13 @@ export function routeOf(permit: Permit, secretGeneration: string, force: InForce
   const { client, destination, scheme } = permit;
   const { generation } = force.policy;
   const host = nameOf(destination);
+  const freshKey = `${client.sandbox ?? ""} ${scheme} ${host} ${destination.port} ${generation} ${permit.mayReachPrivate}`;
   return {
     permit,
     guard: (address) => decideAddress(permit, address, force.policy, world.surroundings()),
-    poolKey: `${client.sandbox ?? ""} ${scheme} ${host} ${destination.port} ${generation}${secretGeneration} ${permit.mayReachPrivate}`,
+    poolKey: `${freshKey}${secretGeneration}`,
+    freshKey,
+    alpn: HTTP1,
   };
 }
 
@@ -134,6 +165,8 @@ export async function reach<T>(
     clearTimeout(timer);
   }
 }
+
+const HTTP1 = ["http/1.1"] as const;
 
 function deny(reason: Denial["reason"]): Denial {
   return { verdict: "deny", reason, rule: undefined };

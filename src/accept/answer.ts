@@ -25,7 +25,7 @@ export function answerBytes(answer: Answer): Buffer {
   return Buffer.concat([Buffer.from(head, "latin1"), answer.body]);
 }
 
-function headOf(answer: Answer): ResponseHead {
+export function headOf(answer: Answer): ResponseHead {
   const length: Field = { name: "content-length", key: "content-length", value: `${answer.body.length}` };
   return { status: answer.status, phrase: answer.phrase, minor: 1, fields: [...answer.fields, length] };
 }

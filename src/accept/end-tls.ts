@@ -5,6 +5,13 @@ import type { Deadlines, Expiring } from "../model/deadline.ts";
 import { Failure } from "../model/failure.ts";
 import type { Limits } from "../model/limits.ts";
 
+export interface HandshakeSurroundings {
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+  /** What the client may choose from, HTTP/1.1 by default; empty: no protocol is negotiated. */
+  readonly alpn?: readonly string[];
+}
+
 /**
  * Resolves with the decrypted connection once the handshake is done.
  *
@@ -15,7 +22,7 @@ export function endTls(
   socket: Socket,
   bytes: Buffer,
   context: SecureContext,
-  around: { readonly limits: Limits; readonly deadlines: Deadlines },
+  around: HandshakeSurroundings,
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     if (socket.destroyed) {
@@ -26,7 +33,7 @@ export function endTls(
     const tls = new TLSSocket(socket, {
       isServer: true,
       secureContext: context,
-      ALPNProtocols: ["http/1.1"],
+      ...(around.alpn?.length === 0 ? {} : { ALPNProtocols: [...(around.alpn ?? ["http/1.1"])] }),
       requestCert: false,
     });
     const entry: Expiring = {

@@ -23,6 +23,9 @@ export interface Arrival {
   readonly transport: Socket;
 }
 
+/** A connection that may be looked into or relayed: what is left of an arrival once nothing of HTTP is asked for. */
+export type Passage = Pick<Arrival, "door" | "inbound" | "transport">;
+
 export interface Http1Handlers {
   /** Called for each request, in order; the next follows when this one is answered. Must not throw. */
   request(arrival: Arrival): void;

@@ -19,6 +19,7 @@ export interface InboundHost {
 }
 
 export class Http1Inbound implements Inbound {
+  readonly protocol = "http/1.1";
   readonly head: RequestHead;
   readonly framing: Framing;
   responded: number | undefined = undefined;

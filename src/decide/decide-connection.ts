@@ -3,7 +3,7 @@ import type { ConnectionDecision, Decision } from "../model/decision.ts";
 import type { Question } from "../model/exchange.ts";
 import { findCandidates } from "./candidates.ts";
 import type { Policy, Rule } from "./policy.ts";
-import { allow, refuse } from "./verdict.ts";
+import { allow, reach, refuse } from "./verdict.ts";
 
 /**
  * Among the entries of the winning pattern whose ports match, one with `protocol: tcp` settles it. Otherwise the
@@ -29,7 +29,7 @@ function decideByRule(question: Question, policy: Policy, rule: Rule): Connectio
   // Bytes that are neither TLS nor HTTP: there is no inside to look at.
   if (question.scheme === "tcp") return carry(refuse(question, policy, "needs-inspection", rule), question);
   if (question.scheme === "http" || rule.needsRequest || rule.intercept === "always") {
-    return { verdict: "inspect" };
+    return { verdict: "inspect", permit: reach(question, rule) };
   }
   return {
     verdict: "tunnel",
@@ -42,6 +42,6 @@ function decideByRule(question: Question, policy: Policy, rule: Rule): Connectio
 /** A refusal, or what `evaluate_only` made of it: plain HTTP is visible anyway, all else is relayed unseen. */
 function carry(decision: Decision, question: Question): ConnectionDecision {
   if (decision.verdict === "deny") return decision;
-  if (question.scheme === "http") return { verdict: "inspect" };
+  if (question.scheme === "http") return { verdict: "inspect", permit: decision.permit };
   return { verdict: "tunnel", opaque: question.scheme === "tcp", mayInspect: true, allowance: decision };
 }

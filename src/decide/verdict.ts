@@ -1,5 +1,5 @@
 /** Says yes on the authority of a rule, or no; `evaluate_only` turns some no into a remark. Pure. */
-import type { Allowance, Decision, Reason } from "../model/decision.ts";
+import type { Allowance, Decision, Permit, Reason } from "../model/decision.ts";
 import type { Question, Scheme } from "../model/exchange.ts";
 import type { Policy, Rule } from "./policy.ts";
 import { mintPermit } from "./proofs.ts";
@@ -27,6 +27,12 @@ export function allow(question: Question, scheme: Scheme, rule: Rule): Allowance
     mayReachPrivate: rule.mayReachPrivate,
   });
   return { verdict: "allow", reason: "rule-allows", would: undefined, permit };
+}
+
+/** Good for a connection to the destination and nothing that is sent over it: each request needs its own. */
+export function reach(question: Question, { id, mayReachPrivate }: Concerned): Permit {
+  const { client, destination, scheme } = question;
+  return mintPermit({ client, destination, scheme, rule: id, injections: [], mayReachPrivate });
 }
 
 /** A denial; in `evaluate_only` an allowance that injects nothing, where the reason is one of policy's opinions. */

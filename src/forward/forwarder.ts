@@ -5,9 +5,13 @@ import type { Deadlines } from "../model/deadline.ts";
 import type { Denial, Dialable } from "../model/decision.ts";
 import type { Destination, IpAddress } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
+import type { Upstream } from "../model/inbound.ts";
 import type { Refused, Route } from "../model/leg.ts";
 import type { Limits } from "../model/limits.ts";
+import { AlpnMemory, type Spoken } from "./alpn-memory.ts";
 import { dial } from "./dial.ts";
+import { Http2Pool } from "./h2-pool.ts";
+import { type Http2UpstreamSession, openSession } from "./h2-session.ts";
 import { Http1Upstream } from "./http1-upstream.ts";
 import { UpstreamPool } from "./pool.ts";
 import type { Resolver } from "./resolve.ts";
@@ -24,6 +28,11 @@ export interface ForwarderParts {
 
 export type Acquired<T> = { readonly kind: "ready"; readonly upstream: T } | Refused;
 
+/** A connection that is ready, whatever it speaks. */
+type Link =
+  | { readonly protocol: "http/1.1"; readonly upstream: Http1Upstream }
+  | { readonly protocol: "h2"; readonly session: Http2UpstreamSession };
+
 /** Sessions kept for resumption; one for each pool key. */
 const SESSIONS = 1_000;
 /** RFC 8305 section 5. */
@@ -32,30 +41,53 @@ const STAGGER_MS = 250;
 export class Forwarder {
   readonly #parts: ForwarderParts;
   readonly #pool: UpstreamPool;
+  readonly #h2: Http2Pool;
+  readonly #alpn: AlpnMemory;
   readonly #sessions = new Map<string, Buffer>();
+  /** Dials that may end in HTTP/2, by pool key: whoever comes meanwhile shares what they bring. */
+  readonly #dialling = new Map<string, Promise<unknown>>();
 
   constructor(parts: ForwarderParts) {
     this.#parts = parts;
     this.#pool = new UpstreamPool(parts.limits);
+    this.#h2 = new Http2Pool(parts.limits);
+    this.#alpn = new AlpnMemory(parts.limits, () => parts.deadlines.now());
   }
 
-  /** An idle connection of the route's pool, at once; undefined where there is none. */
-  reuse(route: Route): Http1Upstream | undefined {
-    return this.#pool.take(route.poolKey);
+  /** A way of the route's pool, at once; undefined where there is none. `fresh`: none that merely idled. */
+  reuse(route: Route, fresh: boolean): Upstream | undefined {
+    const { poolKey, freshKey } = route;
+    const stream = offersH2(route) ? this.#h2.take(poolKey, freshKey) : undefined;
+    return stream ?? (fresh ? undefined : this.#pool.take(poolKey, freshKey));
   }
 
   /** A new connection, ready for a request. Rejects with a Failure of the upstream's. */
-  async connect(route: Route, signal: AbortSignal): Promise<Acquired<Http1Upstream>> {
-    const started = performance.now();
-    const opened = await this.open(route, signal);
-    if (opened.kind === "refused") return opened;
-    const { scheme } = route.permit;
-    const socket = scheme === "https" ? await this.#secure(opened.upstream, route, signal) : opened.upstream;
-    this.#parts.onConnected(performance.now() - started);
-    const { limits, deadlines } = this.#parts;
-    const upstream = new Http1Upstream(socket, route.poolKey, { limits, deadlines, home: this.#pool });
-    this.#pool.adopt(upstream);
-    return { kind: "ready", upstream };
+  async connect(route: Route, signal: AbortSignal): Promise<Acquired<Upstream>> {
+    const { poolKey, freshKey } = route;
+    const pending = this.#dialling.get(poolKey);
+    if (offersH2(route) && pending !== undefined) {
+      await endOf(pending, signal);
+      const stream = this.#h2.take(poolKey, freshKey);
+      if (stream !== undefined) return { kind: "ready", upstream: stream };
+    }
+    const linked = await this.#link(route, poolKey, signal);
+    if (linked.kind === "refused") return linked;
+    const link = linked.upstream;
+    return { kind: "ready", upstream: link.protocol === "h2" ? link.session.take() : link.upstream };
+  }
+
+  /** What the upstream was found to speak lately, given what the route offers. */
+  recall(route: Route): Spoken | undefined {
+    return this.#alpn.recall(alpnKey(route));
+  }
+
+  /** Connects to learn what the upstream speaks; the connection waits for the first request of the same place. */
+  async probe(route: Route, signal: AbortSignal): Promise<Acquired<Spoken>> {
+    const linked = await this.#link(route, route.freshKey, signal);
+    if (linked.kind === "refused") return linked;
+    const link = linked.upstream;
+    if (link.protocol === "http/1.1") link.upstream.park();
+    return { kind: "ready", upstream: spokenBy(link) };
   }
 
   /** A bare TCP connection to a vetted address: for tunnels, and what `connect` builds on. */
@@ -81,13 +113,48 @@ export class Forwarder {
   /** Another takes its place: what is under way ends as it would, and nothing is kept after it. */
   retire(): void {
     this.#pool.retire();
+    this.#h2.retire();
     this.#sessions.clear();
   }
 
   close(): void {
     this.#pool.retire();
+    this.#h2.retire();
     this.#pool.destroy();
+    this.#h2.destroy();
     this.#parts.resolver.close();
+  }
+
+  #link(route: Route, key: string, signal: AbortSignal): Promise<Acquired<Link>> {
+    const linking = this.#dialLink(route, key, signal);
+    if (!offersH2(route) || this.#dialling.has(key)) return linking;
+    this.#dialling.set(key, linking);
+    const over = (): void => void this.#dialling.delete(key);
+    linking.then(over, over);
+    return linking;
+  }
+
+  async #dialLink(route: Route, key: string, signal: AbortSignal): Promise<Acquired<Link>> {
+    const started = performance.now();
+    const opened = await this.open(route, signal);
+    if (opened.kind === "refused") return opened;
+    const { scheme } = route.permit;
+    const secured = scheme === "https" ? await this.#secure(opened.upstream, route, signal) : undefined;
+    const { limits, deadlines } = this.#parts;
+    let link: Link;
+    if (secured?.alpnProtocol === "h2") {
+      const session = await openSession(secured, key, { limits, deadlines, home: this.#h2 }, signal);
+      this.#h2.adopt(session);
+      link = { protocol: "h2", session };
+    } else {
+      const around = { limits, deadlines, home: this.#pool };
+      const upstream = new Http1Upstream(secured ?? opened.upstream, key, around);
+      this.#pool.adopt(upstream);
+      link = { protocol: "http/1.1", upstream };
+    }
+    this.#parts.onConnected(performance.now() - started);
+    if (offersH2(route)) this.#alpn.learn(alpnKey(route), spokenBy(link));
+    return { kind: "ready", upstream: link };
   }
 
   async #resolve(destination: Destination, signal: AbortSignal): Promise<readonly IpAddress[]> {
@@ -101,7 +168,7 @@ export class Forwarder {
     const session = this.#sessions.get(route.poolKey);
     return this.#parts.tls.secure(socket, destination, {
       timeoutMs: this.#parts.limits.connect_timeout,
-      alpn: ["http/1.1"],
+      alpn: route.alpn,
       signal,
       ...(session === undefined ? {} : { session }),
       onSession: (fresh) => this.#keepSession(route.poolKey, fresh),
@@ -115,4 +182,31 @@ export class Forwarder {
     const oldest = this.#sessions.keys().next().value;
     if (oldest !== undefined) this.#sessions.delete(oldest);
   }
+}
+
+function offersH2({ alpn }: Route): boolean {
+  return alpn.includes("h2");
+}
+
+function alpnKey({ freshKey, alpn }: Route): string {
+  return `${freshKey} ${alpn.join()}`;
+}
+
+function spokenBy(link: Link): Spoken {
+  return link.protocol === "h2"
+    ? { protocol: "h2", websockets: link.session.websockets }
+    : { protocol: "http/1.1", websockets: false };
+}
+
+/** Resolves when `pending` is over, however it ended. Rejects with the signal's reason. */
+function endOf(pending: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abandon = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abandon, { once: true });
+    const over = (): void => {
+      signal.removeEventListener("abort", abandon);
+      resolve();
+    };
+    pending.then(over, over);
+  });
 }

@@ -3,10 +3,11 @@ import type { Socket } from "node:net";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, RequestHead } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
-import type { Outbound, OutboundEvents, Raw } from "../model/inbound.ts";
+import type { OutboundEvents, Raw, Upstream } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import { BodyReader } from "../wire/body-reader.ts";
 import { findHeadEnd } from "../wire/find-head.ts";
+import { joinCookies } from "../wire/h2-request.ts";
 import { BodyWriter, renderRequestHead } from "../wire/message-writer.ts";
 import { type ParsedResponse, parseResponseHead } from "../wire/response-head.ts";
 
@@ -25,11 +26,14 @@ export interface UpstreamSurroundings {
 
 const NOTHING = Buffer.alloc(0);
 
-export class Http1Upstream implements Outbound, Expiring {
+export class Http1Upstream implements Upstream, Expiring {
+  readonly protocol = "http/1.1";
+  readonly websockets = false;
   deadline = Number.POSITIVE_INFINITY;
-  /** Whether it served an exchange before the present one. */
+  /** Whether it idled before the present exchange. */
   reused = false;
-  readonly poolKey: string;
+  /** Changed while it idles, by the pool alone. */
+  poolKey: string;
   readonly #socket: Socket;
   readonly #around: UpstreamSurroundings;
   #events: OutboundEvents | undefined = undefined;
@@ -59,6 +63,11 @@ export class Http1Upstream implements Outbound, Expiring {
     return !this.#dead && this.#events === undefined && this.#socket.writable && !this.#socket.readableEnded;
   }
 
+  /** It is ready, and there is nothing to send yet. */
+  park(): void {
+    this.#rest(undefined);
+  }
+
   send(head: RequestHead, framing: Framing, events: OutboundEvents): void {
     this.#events = events;
     this.#method = head.method;
@@ -69,7 +78,9 @@ export class Http1Upstream implements Outbound, Expiring {
     this.#sent = false;
     this.deadline = this.#in(this.#around.limits.response_timeout);
     this.#writer = new BodyWriter(framing, this.#socket);
-    this.#writer.head(renderRequestHead(head, framing));
+    // Only a head that came in by HTTP/2 has its cookie in crumbs.
+    const joined = head.sensitive === undefined ? head : { ...head, fields: joinCookies(head.fields) };
+    this.#writer.head(renderRequestHead(joined, framing));
     this.#socket.resume();
   }
 

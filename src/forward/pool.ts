@@ -17,15 +17,11 @@ export class UpstreamPool implements UpstreamHome {
     this.#all.add(upstream);
   }
 
-  take(key: string): Http1Upstream | undefined {
-    const idle = this.#idle.get(key);
-    while (idle !== undefined) {
-      const upstream = idle.pop();
-      if (upstream === undefined) return undefined;
-      if (upstream.usable) return upstream;
-      upstream.destroy();
-    }
-    return undefined;
+  /** One of `key`, or one of `freshKey`, which from then on belongs to `key`. */
+  take(key: string, freshKey: string): Http1Upstream | undefined {
+    const upstream = this.#takeOf(key) ?? this.#takeOf(freshKey);
+    if (upstream !== undefined) upstream.poolKey = key;
+    return upstream;
   }
 
   idle(upstream: Http1Upstream, keepMs: number): void {
@@ -49,6 +45,17 @@ export class UpstreamPool implements UpstreamHome {
   retire(): void {
     this.#retired = true;
     for (const idle of [...this.#idle.values()]) for (const upstream of [...idle]) upstream.destroy();
+  }
+
+  #takeOf(key: string): Http1Upstream | undefined {
+    const idle = this.#idle.get(key);
+    while (idle !== undefined) {
+      const upstream = idle.pop();
+      if (upstream === undefined) return undefined;
+      if (upstream.usable) return upstream;
+      upstream.destroy();
+    }
+    return undefined;
   }
 
   /** Closes everything. */

@@ -2,7 +2,7 @@
 import type { Deadlines } from "../model/deadline.ts";
 import type { FieldLines, Framing, ResponseHead } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
-import type { Inbound, InboundEvents, Outbound, OutboundEvents } from "../model/inbound.ts";
+import type { Inbound, InboundEvents, OutboundEvents, Upstream } from "../model/inbound.ts";
 import type { Leg, Outcome } from "../model/leg.ts";
 import type { Limits } from "../model/limits.ts";
 import { validateSwitch } from "../wire/upgrade.ts";
@@ -19,8 +19,6 @@ export interface RelaySurroundings {
   readonly limits: Limits;
   readonly deadlines: Deadlines;
 }
-
-type Upstream = Outbound & { readonly reused: boolean };
 
 /** How long a client that waits for `100 Continue` waits for a silent upstream. */
 const CONTINUE_MS = 1_000;
@@ -79,7 +77,7 @@ class Relay implements Relaying {
       },
       gone: (failure) => {
         if (this.#over) return;
-        this.#outbound.abort();
+        this.#outbound.abort(failure.reset);
         this.#settle({ kind: "failed", failure, ...this.#counts() });
       },
     };
@@ -102,9 +100,8 @@ class Relay implements Relaying {
       },
       failed: (failure, untouched) => {
         if (this.#over) return;
-        const again = untouched && this.#outbound.reused && this.#leg.framing.kind === "none";
-        if (again && isIdempotent(this.#leg.head.method)) this.#settle({ kind: "stale" });
-        else this.#settle({ kind: "failed", failure, ...this.#counts() });
+        const kind = this.#mayTryAgain(untouched) ? "stale" : "failed";
+        this.#settle({ kind, failure, ...this.#counts() });
       },
     };
   }
@@ -150,6 +147,13 @@ class Relay implements Relaying {
     if (!this.#requestWhole) this.#inbound.closeAfter();
     this.#inbound.end(this.#leg.responseTrailers(trailers));
     this.#settle({ kind: "relayed", ...this.#counts() });
+  }
+
+  /** A body that began to leave cannot be sent twice. */
+  #mayTryAgain(untouched: boolean | "unprocessed"): boolean {
+    const { framing, head } = this.#leg;
+    if (framing.kind !== "none") return false;
+    return untouched === "unprocessed" || (untouched && this.#outbound.reused && isIdempotent(head.method));
   }
 
   #goAhead(): void {

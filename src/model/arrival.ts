@@ -9,6 +9,16 @@ export interface Authority {
   readonly port: number;
 }
 
+/** Where a client that knows of no proxy meant to go, and who it is: its network is ours alone. */
+export interface Original {
+  readonly client: Client;
+  /** As the client dialled it. */
+  readonly address: IpAddress;
+  readonly port: number;
+  /** What the DNS front gave the address out for; undefined for every other address. */
+  readonly name: Hostname | undefined;
+}
+
 /** Where a request came in. Made once for a connection. */
 export interface Door {
   readonly listener: Listener;
@@ -16,6 +26,8 @@ export interface Door {
   readonly address: string;
   /** Set inside a tunnel: what CONNECT was granted, and to whom. */
   readonly tunnel: { readonly client: Client; readonly destination: Destination } | undefined;
+  /** Set on transparent connections, and on what is inside them. */
+  readonly original?: Original;
   readonly scheme: Scheme;
   /** The name in the ClientHello, where TLS was ended here and one was sent. */
   readonly serverName: Hostname | undefined;

@@ -46,8 +46,8 @@ export interface Denial {
 /** What to do with a connection before anything inside it has been seen. */
 export type ConnectionDecision =
   | Denial
-  /** Look inside and decide each request. */
-  | { readonly verdict: "inspect" }
+  /** Look inside and decide each request. `permit` injects nothing: it is good for asking what the upstream speaks. */
+  | { readonly verdict: "inspect"; readonly permit: Permit }
   /** Relay unseen. `opaque`: a tcp rule, so no SNI is asked for; a visible one must still agree. */
   | {
       readonly verdict: "tunnel";

@@ -54,6 +54,8 @@ export interface RequestHead {
   /** Minor version of HTTP/1: the client spoke 1.0 or 1.1. */
   readonly minor: 0 | 1;
   readonly fields: FieldLines;
+  /** Keys of fields that no compression may remember (RFC 7541 section 7.1.3); present in HTTP/2 alone. */
+  readonly sensitive?: readonly string[];
 }
 
 export interface ResponseHead {
@@ -62,6 +64,8 @@ export interface ResponseHead {
   readonly phrase: string;
   readonly minor: 0 | 1;
   readonly fields: FieldLines;
+  /** As in `RequestHead`. */
+  readonly sensitive?: readonly string[];
 }
 
 /** How a message body is delimited on one hop (RFC 9112 section 6.3). `close`: until the peer closes. */

@@ -19,6 +19,8 @@ export type FailureCode =
 export interface FailureOptions extends ErrorOptions {
   /** The HTTP status that says it best, where the code alone does not (400, 413, 414, 431, 505…). */
   readonly status?: number;
+  /** The HTTP/2 error code of a stream that the peer reset; it goes on to the other side. */
+  readonly reset?: number;
 }
 
 /** The one error class. `code` is for machines, `message` for people; neither may carry a secret. */
@@ -27,11 +29,13 @@ export class Failure extends Error {
   readonly code: FailureCode;
   readonly fault: Fault;
   readonly status: number | undefined;
+  readonly reset: number | undefined;
 
   constructor(code: FailureCode, fault: Fault, message: string, options?: FailureOptions) {
     super(message, options);
     this.code = code;
     this.fault = fault;
     this.status = options?.status;
+    this.reset = options?.reset;
   }
 }

@@ -3,6 +3,8 @@ import type { Duplex } from "node:stream";
 import type { FieldLines, Framing, RequestHead, ResponseHead } from "./exchange.ts";
 import type { Failure } from "./failure.ts";
 
+export type HttpVersion = "http/1.1" | "h2";
+
 /** Takes a message's body, piece by piece. */
 export interface BodySink {
   /** False: the caller stops until `drained`. */
@@ -13,6 +15,8 @@ export interface BodySink {
 
 /** The client's side of one exchange, opened by `accept/`. */
 export interface Inbound extends BodySink {
+  /** In HTTP/2 an exchange is a stream: it can be reset alone, with a code. */
+  readonly protocol: HttpVersion;
   readonly head: RequestHead;
   readonly framing: Framing;
   /** The status written so far, interim ones aside; undefined while the client has none. */
@@ -29,8 +33,8 @@ export interface Inbound extends BodySink {
   inform(head: ResponseHead): void;
   /** Starts the final response; its body goes to `write` and `end`. */
   respond(head: ResponseHead, framing: Framing): void;
-  /** Breaks the exchange off so that the client cannot take what it has for a whole answer. */
-  abort(): void;
+  /** Breaks the exchange off so that the client cannot take what it has for a whole answer. `reset`: the HTTP/2 code. */
+  abort(reset?: number): void;
   /** Answers with `head` (200 to CONNECT, 101) and leaves HTTP: what follows are the client's bytes. */
   takeOver(head: ResponseHead): Raw;
 }
@@ -55,10 +59,20 @@ export interface Outbound extends BodySink {
   send(head: RequestHead, framing: Framing, events: OutboundEvents): void;
   pause(): void;
   resume(): void;
-  /** The request broke off, or its client went away: the upstream must not take it for whole. */
-  abort(): void;
+  /** The request broke off, or its client went away: the upstream must not take it for whole. `reset`: the HTTP/2 code. */
+  abort(reset?: number): void;
   /** After a 101. */
   takeOver(): Raw;
+}
+
+/** A way to the upstream that is ready for one request. */
+export interface Upstream extends Outbound {
+  readonly protocol: HttpVersion;
+  /** Whether its connection served another exchange before. */
+  readonly reused: boolean;
+  /** The upstream takes an extended CONNECT (RFC 8441). */
+  readonly websockets: boolean;
+  destroy(): void;
 }
 
 export interface OutboundEvents {
@@ -67,6 +81,9 @@ export interface OutboundEvents {
   data(bytes: Buffer): void;
   end(trailers: FieldLines): void;
   drained(): void;
-  /** Nothing follows. `untouched`: no byte of an answer was seen, so another try is safe if the request is. */
-  failed(failure: Failure, untouched: boolean): void;
+  /**
+   * Nothing follows. `untouched`: no byte of an answer was seen, so another try is safe if the request is;
+   * `unprocessed`: the upstream vouches for not having looked at it (RFC 9113 section 8.7).
+   */
+  failed(failure: Failure, untouched: boolean | "unprocessed"): void;
 }

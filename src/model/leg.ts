@@ -2,6 +2,7 @@
 import type { AddressDecision, Denial, Permit } from "./decision.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead, ResponseHead } from "./exchange.ts";
 import type { Failure } from "./failure.ts";
+import type { HttpVersion } from "./inbound.ts";
 
 /** Where to connect, with the proofs. */
 export interface Route {
@@ -10,6 +11,10 @@ export interface Route {
   readonly guard: (address: IpAddress) => AddressDecision;
   /** Upstream connections are shared within one key: sandbox, policy generation and secrets are in it. */
   readonly poolKey: string;
+  /** The same without the secrets: a connection that carried nothing yet is kept under it until a route takes it. */
+  readonly freshKey: string;
+  /** What the upstream is offered, in the client's order. */
+  readonly alpn: readonly HttpVersion[];
 }
 
 /** One request, ready to leave. */
@@ -27,8 +32,8 @@ export interface Leg {
 
 export type Outcome =
   | ({ readonly kind: "relayed" } & Relayed)
-  /** No byte of an answer came, on a connection that had been idle: another try is safe. */
-  | { readonly kind: "stale" }
+  /** No byte of an answer came, on a connection that had been idle, or the upstream did not look: another try is safe. */
+  | ({ readonly kind: "stale"; readonly failure: Failure } & Relayed)
   | ({ readonly kind: "failed"; readonly failure: Failure } & Relayed);
 
 export interface Relayed {

@@ -40,10 +40,32 @@ export interface Limits {
   readonly leaf_cache: number;
   /** Leaves that a sandbox may have minted in a minute. */
   readonly leaf_mints_per_minute: number;
+  /** Streams that a client may have open on one HTTP/2 connection. */
+  readonly h2_streams: number;
+  /** Streams of one connection that its client breaks off, or makes us break off, in a minute. */
+  readonly h2_resets_per_minute: number;
+  /** PING and SETTINGS frames of one client connection in a minute, beyond one for each piece of a body that moved. */
+  readonly h2_control_frames_per_minute: number;
+  /** Invalid frames, and streams refused for being too many, after which a client's connection is closed. */
+  readonly h2_bad_frames: number;
+  /** What a client may send on one stream before it is taken. */
+  readonly h2_client_window: number;
+  /** What an upstream may send on one stream before it is taken. */
+  readonly h2_upstream_window: number;
+  /** What the HTTP/2 library holds for one connection: header tables, heads, unsent frames. */
+  readonly h2_session_bytes: number;
+  /** How long a client's handshake waits to learn what the upstream speaks. */
+  readonly alpn_timeout: number;
+  /** How long it is remembered. */
+  readonly alpn_ttl: number;
   readonly dns_min_ttl: number;
   readonly dns_max_ttl: number;
   /** Addresses taken from one answer. */
   readonly dns_addresses: number;
+  /** Of one sandbox, to the DNS front; what is over it is dropped. */
+  readonly dns_queries_per_second: number;
+  /** Names of one sandbox that the DNS front gives addresses to at once. */
+  readonly dns_names: number;
   /** Bytes of records waiting to be written, per worker; past it they are dropped and counted. */
   readonly record_buffer_bytes: number;
 }
@@ -71,8 +93,19 @@ export const DEFAULT_LIMITS: Limits = {
   pool_connections: 64,
   leaf_cache: 1_000,
   leaf_mints_per_minute: 600,
+  h2_streams: 128,
+  h2_resets_per_minute: 1_000,
+  h2_control_frames_per_minute: 1_200,
+  h2_bad_frames: 100,
+  h2_client_window: 262_144,
+  h2_upstream_window: 1_048_576,
+  h2_session_bytes: 16_777_216,
+  alpn_timeout: 5_000,
+  alpn_ttl: 600_000,
   dns_min_ttl: 1_000,
   dns_max_ttl: 300_000,
   dns_addresses: 32,
+  dns_queries_per_second: 1_000,
+  dns_names: 65_536,
   record_buffer_bytes: 8_388_608,
 };

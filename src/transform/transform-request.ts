@@ -16,6 +16,8 @@ export interface RequestRewrite {
   readonly injections: readonly RenderedInjection[];
   /** The request asks for a WebSocket: its `Upgrade` goes on, and the codec nominates it. */
   readonly upgrade: boolean;
+  /** The client's hop is HTTP/2, where `te: trailers` goes on (RFC 9113 section 8.2.2). */
+  readonly trailers?: boolean;
 }
 
 /**
@@ -32,13 +34,12 @@ export function transformRequest(head: RequestHead, rewrite: RequestRewrite): Re
     if (field.key === "host") {
       if (!named) fields.push({ ...host, name: field.name });
       named = true;
-    } else if (staysOnThisHop(field.key, nominated, rewrite.injections)) continue;
-    else fields.push(field);
+    } else if (!staysOnThisHop(field.key, nominated, rewrite)) fields.push(field);
   }
   if (!named) fields.unshift(host);
   if (rewrite.upgrade) fields.push({ name: "Upgrade", key: "upgrade", value: "websocket" });
   for (const { field, key, value } of rewrite.injections) fields.push({ name: field, key, value });
-  return { method: head.method, target: head.target, minor: 1, fields };
+  return rewritten(head, fields, rewrite);
 }
 
 /** Drops what must not arrive after the body: the injected fields, under any spelling. */
@@ -49,11 +50,22 @@ export function transformRequestTrailers(
   return trailers.length === 0 ? trailers : trailers.filter(({ key }) => !isInjected(key, injections));
 }
 
+/** What is injected is as little to be remembered by a compression as what the client marked. */
+function rewritten(
+  { method, target, sensitive }: RequestHead,
+  fields: FieldLines,
+  { injections }: RequestRewrite,
+): RequestHead {
+  if (sensitive === undefined) return { method, target, minor: 1, fields };
+  return { method, target, minor: 1, fields, sensitive: [...sensitive, ...injections.map(({ key }) => key)] };
+}
+
 function staysOnThisHop(
   key: string,
   nominated: ReadonlySet<string> | undefined,
-  injections: readonly RenderedInjection[],
+  { injections, trailers }: RequestRewrite,
 ): boolean {
+  if (key === "te" && trailers === true) return false;
   return (
     isConnectionSpecific(key) ||
     key === "trailer" ||

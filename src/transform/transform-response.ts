@@ -14,7 +14,9 @@ export function transformResponse(head: ResponseHead): ResponseHead {
     if (switches && field.key === "upgrade") fields.push(field);
     else if (!isDropped(field.key, nominated)) fields.push(field);
   }
-  return { status: head.status, phrase: head.phrase, minor: 1, fields };
+  const { status, phrase, sensitive } = head;
+  const rewritten = { status, phrase, minor: 1, fields } as const;
+  return sensitive === undefined ? rewritten : { ...rewritten, sensitive };
 }
 
 export function transformResponseTrailers(trailers: FieldLines): FieldLines {

@@ -1,0 +1,280 @@
+/** One stream of a client's HTTP/2 connection: a request, and the answer to it. */
+import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
+import { type Ending, watchEnd } from "../base/genuine-end.ts";
+import type { Deadlines, Expiring } from "../model/deadline.ts";
+import type { FieldLines, Framing, RequestHead, ResponseHead } from "../model/exchange.ts";
+import { Failure } from "../model/failure.ts";
+import type { Inbound, InboundEvents, Raw } from "../model/inbound.ts";
+import type { Limits } from "../model/limits.ts";
+import { isGrpc } from "../wire/grpc.ts";
+import { readTrailers, trailersOf } from "../wire/h2-fields.ts";
+import type { H2Request } from "../wire/h2-request.ts";
+import { endsWithHead, renderH2Response } from "../wire/h2-response.ts";
+import { CLIENT_LEFT } from "./http1-connection.ts";
+
+/** What a stream tells the connection that it is on. */
+export interface StreamHost {
+  /** A piece of a body moved. */
+  moved(): void;
+  /** The stream is closed; `broken`: its client, or a fault of its client's, ended it before it was over. */
+  released(broken: boolean): void;
+}
+
+export interface StreamSurroundings {
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+  readonly host: StreamHost;
+}
+
+export interface Incoming {
+  readonly request: H2Request;
+  /** END_STREAM came with the head. */
+  readonly whole: boolean;
+  /** Keys that the client marked as never to be indexed. */
+  readonly sensitive: readonly string[];
+}
+
+const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
+
+export class Http2Inbound implements Inbound, Expiring {
+  readonly protocol = "h2";
+  readonly head: RequestHead;
+  readonly framing: Framing;
+  responded: number | undefined = undefined;
+  deadline = Number.POSITIVE_INFINITY;
+  readonly #stream: ServerHttp2Stream;
+  readonly #around: StreamSurroundings;
+  readonly #ending: Ending;
+  /** Milliseconds without a byte of the body either way. */
+  readonly #quiet: number;
+  #events: InboundEvents | undefined = undefined;
+  #onLost: (() => void) | undefined = undefined;
+  #lost: Failure | undefined = undefined;
+  #requestTrailers: FieldLines = [];
+  #trailers: FieldLines = [];
+  #requestWhole: boolean;
+  #headOnly = false;
+  #blocked = false;
+  /** Nothing more is told or taken. */
+  #over = false;
+  #broken = false;
+
+  constructor(stream: ServerHttp2Stream, incoming: Incoming, around: StreamSurroundings) {
+    const { request, whole, sensitive } = incoming;
+    const { method, target, fields, framing } = request;
+    this.head = { method, target, minor: 1, fields, sensitive };
+    this.framing = framing;
+    this.#stream = stream;
+    this.#around = around;
+    this.#requestWhole = whole;
+    this.#ending = watchEnd(stream, whole);
+    const { limits, deadlines } = around;
+    const longLived = request.websocket || isGrpc(fields);
+    this.#quiet = longLived ? limits.tunnel_idle_timeout : limits.progress_timeout;
+    deadlines.add(this);
+    stream.on("trailers", (_trailers, _flags, pairs) => this.#takeTrailers(pairs));
+    stream.on("wantTrailers", this.#onWantTrailers);
+    stream.on("drain", this.#onDrain);
+    stream.on("aborted", this.#onGone);
+    stream.on("error", this.#onError);
+    stream.on("close", this.#onClose);
+    if (stream.closed) this.#onGone();
+  }
+
+  start(events: InboundEvents): void {
+    this.#events = events;
+    this.#onLost = undefined;
+    if (this.#lost !== undefined) events.gone(this.#lost);
+    else if (this.#requestWhole) events.end([]);
+    else {
+      this.#await();
+      this.#stream.on("data", this.#onData);
+      this.#stream.on("end", this.#onEnd);
+    }
+  }
+
+  whenLost(callback: () => void): void {
+    if (this.#lost === undefined) this.#onLost = callback;
+    else callback();
+  }
+
+  /** A stream ends by itself; the connection stays. */
+  closeAfter(): void {}
+
+  pause(): void {
+    if (this.#over) return;
+    this.#stream.pause();
+    this.deadline = Number.POSITIVE_INFINITY;
+  }
+
+  resume(): void {
+    if (this.#over) return;
+    this.#stream.resume();
+    this.#await();
+  }
+
+  inform(head: ResponseHead): void {
+    if (this.#over || this.responded !== undefined || this.#stream.closed) return;
+    const { ":status": _, ...fields } = Object.fromEntries(pairsByName(head));
+    this.#stream.additionalHeaders({ ":status": head.status, ...fields });
+  }
+
+  respond(head: ResponseHead, framing: Framing): void {
+    if (this.#over || this.#stream.closed) return;
+    const pairs = renderH2Response(head, framing);
+    Object.assign(pairs, { [sensitiveHeaders]: [...(head.sensitive ?? [])] });
+    this.responded = head.status;
+    this.#headOnly = endsWithHead(framing) || this.head.method === "HEAD";
+    const endStream = this.#headOnly;
+    // `sendDate`: a Date that the origin did not send is none of ours.
+    const options = { endStream, waitForTrailers: !endStream, sendDate: false };
+    this.#stream.respond(pairs, options);
+  }
+
+  write(bytes: Buffer): boolean {
+    if (this.#over || this.#headOnly || this.#stream.closed) return true;
+    this.#around.host.moved();
+    if (this.#stream.write(bytes)) {
+      if (this.deadline !== Number.POSITIVE_INFINITY) this.#await();
+      return true;
+    }
+    this.#blocked = true;
+    this.deadline = this.#in(this.#around.limits.progress_timeout);
+    return false;
+  }
+
+  end(trailers: FieldLines): void {
+    if (this.#over || this.responded === undefined) return;
+    this.#over = true;
+    this.#trailers = trailers;
+    // Until it is closed: what was written may wait for a window that never opens.
+    this.deadline = this.#in(this.#around.limits.progress_timeout);
+    if (!this.#headOnly) this.#stream.end();
+    else if (!this.#requestWhole) setImmediate(this.#dismissRequest);
+    this.#stream.resume();
+  }
+
+  abort(reset: number = NGHTTP2_INTERNAL_ERROR): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#close(reset);
+  }
+
+  takeOver(_head: ResponseHead): Raw {
+    throw new Failure("E_INTERNAL", "gate", "A stream does not leave HTTP/2");
+  }
+
+  expired(): void {
+    const failure = new Failure("E_TIMEOUT", "client", "The client took too long", { reset: NGHTTP2_CANCEL });
+    this.#broken = true;
+    this.#lose(failure);
+    this.#close(NGHTTP2_CANCEL);
+  }
+
+  // --- Internal ---
+
+  #in(ms: number): number {
+    return this.#around.deadlines.now() + ms;
+  }
+
+  /** Bytes of the body are due, unless the client waits for us. */
+  #await(): void {
+    this.deadline = this.#requestWhole && !this.#blocked ? Number.POSITIVE_INFINITY : this.#in(this.#quiet);
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    if (this.#over) return;
+    this.#around.host.moved();
+    this.#await();
+    this.#events?.data(bytes);
+  };
+
+  readonly #onEnd = (): void => {
+    if (!this.#ending.genuine || this.#requestWhole) return;
+    this.#requestWhole = true;
+    if (this.#over) return;
+    this.#await();
+    this.#events?.end(this.#requestTrailers);
+  };
+
+  #takeTrailers(pairs: readonly string[]): void {
+    try {
+      this.#requestTrailers = readTrailers(pairs, this.#around.limits, "client");
+    } catch (error) {
+      this.#broken = true;
+      this.#lose(error as Failure);
+      this.#close(constants.NGHTTP2_PROTOCOL_ERROR);
+    }
+  }
+
+  readonly #onDrain = (): void => {
+    this.#blocked = false;
+    if (this.#over) return;
+    this.#await();
+    this.#events?.drained();
+  };
+
+  readonly #onWantTrailers = (): void => {
+    const stream = this.#stream;
+    // A reset ends the writable side too; only the end that we gave it may become END_STREAM.
+    if (!this.#over || stream.closed || stream.destroyed) return;
+    stream.sendTrailers(trailersOf(this.#trailers));
+    if (!this.#requestWhole) setImmediate(this.#dismissRequest);
+  };
+
+  /** RFC 9113 section 8.1: the answer is complete, so the rest of the request has no reader. */
+  readonly #dismissRequest = (): void => {
+    if (!this.#requestWhole) this.#close(NGHTTP2_NO_ERROR);
+  };
+
+  readonly #onGone = (): void => {
+    if (this.#over) return;
+    this.#broken = true;
+    const code = this.#stream.rstCode ?? NGHTTP2_NO_ERROR;
+    // A reset without an error in mid-exchange would pass for an end (RFC 9113 section 8.1).
+    const reset = code === NGHTTP2_NO_ERROR ? NGHTTP2_CANCEL : code;
+    this.#lose(
+      new Failure("E_BAD_REQUEST", "client", "The client went away", { status: CLIENT_LEFT, reset }),
+    );
+    this.#stream.resume();
+  };
+
+  /** Every end is heard at `close`; this listener is there so that an error is never unheard. */
+  readonly #onError = (): void => {};
+
+  readonly #onClose = (): void => {
+    this.#onGone();
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.#around.deadlines.remove(this);
+    this.#around.host.released(this.#broken);
+  };
+
+  #lose(failure: Failure): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#lost = failure;
+    this.#onLost?.();
+    this.#events?.gone(failure);
+  }
+
+  #close(code: number): void {
+    const stream = this.#stream;
+    if (stream.destroyed) return;
+    if (!stream.closed) stream.close(code);
+    // What was read and not taken must not keep a closed stream alive.
+    stream.resume();
+  }
+}
+
+function pairsByName(head: ResponseHead): Map<string, string | string[]> {
+  const pairs = renderH2Response(head, { kind: "none" });
+  const byName = new Map<string, string | string[]>();
+  for (let at = 0; at < pairs.length; at += 2) {
+    const name = String(pairs[at]);
+    const value = String(pairs[at + 1]);
+    const before = byName.get(name);
+    if (before === undefined) byName.set(name, value);
+    else byName.set(name, typeof before === "string" ? [before, value] : [...before, value]);
+  }
+  return byName;
+}

@@ -1,0 +1,258 @@
+/** One stream of an upstream HTTP/2 connection: a request out, its answer back. */
+import {
+  type ClientHttp2Stream,
+  type ClientSessionRequestOptions,
+  constants,
+  sensitiveHeaders,
+} from "node:http2";
+import { type Ending, watchEnd } from "../base/genuine-end.ts";
+import type { Deadlines, Expiring } from "../model/deadline.ts";
+import type { FieldLines, Framing, RequestHead } from "../model/exchange.ts";
+import { Failure } from "../model/failure.ts";
+import type { OutboundEvents, Raw, Upstream } from "../model/inbound.ts";
+import type { Limits } from "../model/limits.ts";
+import { isGrpc } from "../wire/grpc.ts";
+import { readTrailers, trailersOf } from "../wire/h2-fields.ts";
+import { isUpgrade, renderH2Request } from "../wire/h2-request.ts";
+import { endsWithHead, readH2Response } from "../wire/h2-response.ts";
+
+/** What a stream needs of the session that it is on. */
+export interface UpstreamSession {
+  readonly websockets: boolean;
+  /** The connection itself is gone, so what a stream says of its end is made up. */
+  readonly lost: boolean;
+  request(pairs: string[], options: ClientSessionRequestOptions): ClientHttp2Stream;
+  release(): void;
+  refused(stream: number | undefined): boolean;
+}
+
+const { NGHTTP2_CANCEL, NGHTTP2_FLAG_END_STREAM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
+const { NGHTTP2_REFUSED_STREAM } = constants;
+
+export class Http2Upstream implements Upstream, Expiring {
+  readonly protocol = "h2";
+  readonly reused: boolean;
+  deadline = Number.POSITIVE_INFINITY;
+  readonly #session: UpstreamSession;
+  readonly #around: { readonly limits: Limits; readonly deadlines: Deadlines };
+  #stream: ClientHttp2Stream | undefined = undefined;
+  #ending: Ending = { genuine: false };
+  #events: OutboundEvents | undefined = undefined;
+  #method = "";
+  #longLived = false;
+  /** Milliseconds that the upstream may be silent now. */
+  #patience = 0;
+  #interim = 0;
+  #answered = false;
+  #sent = false;
+  #released = false;
+  #trailers: FieldLines = [];
+  #responseTrailers: FieldLines = [];
+
+  constructor(
+    session: UpstreamSession,
+    reused: boolean,
+    around: { readonly limits: Limits; readonly deadlines: Deadlines },
+  ) {
+    this.#session = session;
+    this.reused = reused;
+    this.#around = around;
+  }
+
+  get websockets(): boolean {
+    return this.#session.websockets;
+  }
+
+  send(head: RequestHead, framing: Framing, events: OutboundEvents): void {
+    const { limits, deadlines } = this.#around;
+    this.#events = events;
+    this.#method = head.method;
+    this.#longLived = isUpgrade(head.fields) || isGrpc(head.fields);
+    this.#patience = this.#longLived ? limits.tunnel_idle_timeout : limits.response_timeout;
+    this.#touch();
+    deadlines.add(this);
+    const endStream = endsWithHead(framing);
+    this.#sent = endStream;
+    try {
+      const pairs = renderH2Request(head, framing);
+      Object.assign(pairs, { [sensitiveHeaders]: [...(head.sensitive ?? [])] });
+      this.#listen(this.#session.request(pairs, { endStream, waitForTrailers: !endStream }));
+    } catch (error) {
+      // The session went in the same turn: nothing was sent.
+      queueMicrotask(() => this.#fail(error instanceof Failure ? error : gone(undefined), "unprocessed"));
+    }
+  }
+
+  write(bytes: Buffer): boolean {
+    const stream = this.#stream;
+    if (this.#sent || stream === undefined || stream.closed || stream.destroyed) return true;
+    this.#touch();
+    return stream.write(bytes);
+  }
+
+  end(trailers: FieldLines): void {
+    if (this.#sent) return;
+    this.#sent = true;
+    this.#trailers = trailers;
+    if (!this.#answered) this.#touch();
+    this.#stream?.end();
+  }
+
+  pause(): void {
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.#stream?.pause();
+  }
+
+  resume(): void {
+    if (this.#events === undefined) return;
+    this.#touch();
+    this.#stream?.resume();
+  }
+
+  abort(reset: number = NGHTTP2_CANCEL): void {
+    this.#events = undefined;
+    this.#close(reset);
+  }
+
+  takeOver(): Raw {
+    throw new Failure("E_INTERNAL", "gate", "A stream does not leave HTTP/2");
+  }
+
+  destroy(): void {
+    this.abort();
+  }
+
+  expired(): void {
+    this.#close(NGHTTP2_CANCEL);
+    this.#fail(new Failure("E_TIMEOUT", "upstream", "The upstream took too long to answer"), false);
+  }
+
+  // --- Internal ---
+
+  #touch(): void {
+    this.deadline = this.#around.deadlines.now() + this.#patience;
+  }
+
+  #listen(stream: ClientHttp2Stream): void {
+    this.#stream = stream;
+    this.#ending = watchEnd(stream, false);
+    stream.on("headers", (_headers, _flags, pairs) => this.#guard(() => this.#inform(pairs)));
+    stream.on("response", (headers, flags, pairs) => {
+      const sensitive: readonly string[] | undefined = Reflect.get(headers, sensitiveHeaders);
+      this.#guard(() => this.#begin(pairs, flags, sensitive));
+    });
+    stream.on("trailers", (_headers, _flags, pairs) => this.#guard(() => this.#takeTrailers(pairs)));
+    stream.on("data", this.#onData);
+    stream.on("end", this.#onEnd);
+    stream.on("drain", this.#onDrain);
+    stream.on("wantTrailers", this.#onWantTrailers);
+    stream.on("error", ignore);
+    stream.on("close", this.#onClose);
+  }
+
+  /** What the upstream sends must not pass unless it can be read. */
+  #guard(step: () => void): void {
+    if (this.#events === undefined) return;
+    try {
+      step();
+    } catch (error) {
+      this.#close(constants.NGHTTP2_PROTOCOL_ERROR);
+      this.#fail(
+        error instanceof Failure
+          ? error
+          : new Failure("E_INTERNAL", "gate", "The response could not be read", { cause: error }),
+        false,
+      );
+    }
+  }
+
+  #inform(pairs: readonly string[]): void {
+    const { limits } = this.#around;
+    this.#interim += 1;
+    if (this.#interim > limits.interim_responses) {
+      throw new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The upstream sent too many interim responses");
+    }
+    this.#events?.informed(readH2Response(pairs, false, this.#method, limits).head);
+  }
+
+  #begin(pairs: readonly string[], flags: number, sensitive: readonly string[] = []): void {
+    const { limits } = this.#around;
+    const whole = (flags & NGHTTP2_FLAG_END_STREAM) !== 0;
+    const { head, framing } = readH2Response(pairs, whole, this.#method, limits);
+    this.#answered = true;
+    if (!this.#longLived) this.#patience = limits.progress_timeout;
+    this.#touch();
+    this.#events?.head({ ...head, sensitive }, framing);
+  }
+
+  #takeTrailers(pairs: readonly string[]): void {
+    this.#responseTrailers = readTrailers(pairs, this.#around.limits, "upstream");
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    if (this.#events === undefined) return;
+    this.#touch();
+    this.#events.data(bytes);
+  };
+
+  readonly #onEnd = (): void => {
+    const events = this.#events;
+    if (events === undefined || !this.#ending.genuine || !this.#answered) return;
+    this.#events = undefined;
+    events.end(this.#responseTrailers);
+    // An answer that came before the request was whole: nobody reads the rest.
+    if (!this.#sent) this.#close(NGHTTP2_CANCEL);
+  };
+
+  readonly #onDrain = (): void => this.#events?.drained();
+
+  readonly #onWantTrailers = (): void => {
+    const stream = this.#stream;
+    // A reset ends the writable side too; only the end that we gave it may become END_STREAM.
+    if (!this.#sent || stream === undefined || stream.closed || stream.destroyed) return;
+    stream.sendTrailers(trailersOf(this.#trailers));
+  };
+
+  readonly #onClose = (): void => {
+    this.#release();
+    if (this.#events === undefined) return;
+    const stream = this.#stream;
+    const code = stream?.rstCode ?? NGHTTP2_NO_ERROR;
+    const refused = code === NGHTTP2_REFUSED_STREAM || this.#session.refused(stream?.id);
+    // Of a stream whose connection broke the code says nothing.
+    const reset = this.#session.lost ? undefined : code === NGHTTP2_NO_ERROR ? NGHTTP2_INTERNAL_ERROR : code;
+    this.#fail(gone(reset), refused && !this.#answered ? "unprocessed" : !this.#answered);
+  };
+
+  #fail(failure: Failure, untouched: boolean | "unprocessed"): void {
+    const events = this.#events;
+    this.#events = undefined;
+    if (this.#stream === undefined) this.#release();
+    events?.failed(failure, untouched);
+  }
+
+  #close(code: number): void {
+    const stream = this.#stream;
+    if (stream === undefined) this.#release();
+    else if (!stream.destroyed) {
+      if (!stream.closed) stream.close(code);
+      // What was read and not taken must not keep a closed stream alive.
+      stream.resume();
+    }
+  }
+
+  #release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.#around.deadlines.remove(this);
+    this.#session.release();
+  }
+}
+
+function gone(reset: number | undefined): Failure {
+  const message = "The upstream broke off the exchange";
+  return new Failure("E_UPSTREAM_PROTOCOL", "upstream", message, reset === undefined ? {} : { reset });
+}
+
+function ignore(): void {}
