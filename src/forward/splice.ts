@@ -1,5 +1,7 @@
 /** Two connections made one: bytes both ways, unread, with back-pressure and half-close. */
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import { Failure } from "../model/failure.ts";
 import type { Raw } from "../model/inbound.ts";
@@ -38,7 +40,10 @@ class Joined implements Splice, Expiring {
   readonly #lastMoment: number;
   #bytesOut = 0;
   #bytesIn = 0;
+  /** Directions in which bytes may still come. */
   #open = 2;
+  /** Sides that are not closed. */
+  #sides = 2;
   #over = false;
 
   constructor(
@@ -67,10 +72,15 @@ class Joined implements Splice, Expiring {
     this.#join(this.#upstream, this.#client, (bytes) => {
       this.#bytesIn += bytes.length;
     });
-    if (clientEarly.length > 0) this.#client.emit("data", clientEarly);
-    if (upstreamEarly.length > 0) this.#upstream.emit("data", upstreamEarly);
+    // Before the early bytes, which may pause them again.
     this.#client.resume();
     this.#upstream.resume();
+    if (clientEarly.length > 0) this.#client.emit("data", clientEarly);
+    if (upstreamEarly.length > 0) this.#upstream.emit("data", upstreamEarly);
+    // What happened before is not told again.
+    if (this.#client.destroyed || this.#upstream.destroyed) this.#stop(undefined);
+    if (this.#client.readableEnded) this.#end(this.#upstream);
+    if (this.#upstream.readableEnded) this.#end(this.#client);
   }
 
   cut(failure: Failure): void {
@@ -85,9 +95,9 @@ class Joined implements Splice, Expiring {
     if (this.#over) return;
     this.#over = true;
     this.#around.deadlines.remove(this);
-    this.#client.destroy();
-    this.#upstream.destroy();
-    this.#resolve({ bytesOut: this.#bytesOut, bytesIn: this.#bytesIn, failure });
+    reset(this.#client);
+    reset(this.#upstream);
+    this.#settle(failure);
   }
 
   #join(from: Duplex, to: Duplex, count: (bytes: Buffer) => void): void {
@@ -97,27 +107,37 @@ class Joined implements Splice, Expiring {
       if (!to.destroyed && !to.write(bytes)) from.pause();
     });
     to.on("drain", () => from.resume());
-    from.once("end", () => {
-      if (!to.destroyed) to.end();
-      this.#open -= 1;
-      // Both have said all they will; what is still in the buffers is flushed before the sockets close.
-      if (this.#open === 0) this.#finish();
-    });
+    from.once("end", () => this.#end(to));
     // A reset in one direction must not look like an end in the other: both go down together.
     from.on("error", () => this.#stop(undefined));
     from.once("close", () => {
+      this.#sides -= 1;
       if (this.#open > 0) this.#stop(undefined);
+      else if (this.#sides === 0) this.#around.deadlines.remove(this);
     });
   }
 
-  #finish(): void {
-    this.#over = true;
-    this.#around.deadlines.remove(this);
-    this.#resolve({ bytesOut: this.#bytesOut, bytesIn: this.#bytesIn, failure: undefined });
+  /** One side has said all that it will. After both have, what is still in the buffers has until the deadline to leave. */
+  #end(to: Duplex): void {
+    if (this.#over) return;
+    this.#open -= 1;
+    to.end();
+    if (this.#open === 0) this.#settle(undefined);
+  }
+
+  #settle(failure: Failure | undefined): void {
+    this.#resolve({ bytesOut: this.#bytesOut, bytesIn: this.#bytesIn, failure });
   }
 
   #touch(): void {
     const idle = this.#around.deadlines.now() + this.#around.limits.tunnel_idle_timeout;
     this.deadline = Math.min(idle, this.#lastMoment);
   }
+}
+
+/** A FIN would make what was relayed so far look like all of it. TLS says so itself: no close_notify is sent. */
+function reset(stream: Duplex): void {
+  if (stream instanceof Socket && !(stream instanceof TLSSocket)) stream.resetAndDestroy();
+  // At once: alone, the former waits for what is not sent yet, and for its FIN.
+  stream.destroy();
 }
