@@ -89,15 +89,16 @@ export async function serve(context: TestContext, options: ServeOptions = {}): P
 export interface Heard extends InboundEvents {
   readonly body: Buffer[];
   readonly ended: FieldLines | undefined;
-  readonly gone_: Failure | undefined;
+  lost(): Failure | undefined;
   readonly drains: number;
 }
 
 export function hear(onData: (bytes: Buffer) => void = () => undefined): Heard {
+  let lost: Failure | undefined;
   const heard = {
     body: [] as Buffer[],
     ended: undefined as FieldLines | undefined,
-    gone_: undefined as Failure | undefined,
+    lost: () => lost,
     drains: 0,
     data(bytes: Buffer) {
       heard.body.push(Buffer.from(bytes));
@@ -110,7 +111,7 @@ export function hear(onData: (bytes: Buffer) => void = () => undefined): Heard {
       heard.drains += 1;
     },
     gone(failure: Failure) {
-      heard.gone_ = failure;
+      lost = failure;
     },
   };
   return heard;

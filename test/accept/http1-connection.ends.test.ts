@@ -50,10 +50,10 @@ test("Http1Connection breaks off a body that stops moving", async (context) => {
   const heard = hear();
   (await served.request(0)).start(heard);
   served.deadlines.pass(served.limits.progress_timeout - 1);
-  assert.equal(heard.gone_, undefined);
+  assert.equal(heard.lost(), undefined);
   served.deadlines.pass(1);
-  assert.equal(heard.gone_?.code, "E_TIMEOUT");
-  assert.equal(heard.gone_?.status, 408);
+  assert.equal(heard.lost()?.code, "E_TIMEOUT");
+  assert.equal(heard.lost()?.status, 408);
   assert.equal(await served.peer.ended, "reset");
 });
 
@@ -64,7 +64,7 @@ test("Http1Connection waits for the exchange itself without a deadline of its ow
   const heard = hear();
   inbound.start(heard);
   served.deadlines.pass(3_600_000);
-  assert.equal(heard.gone_, undefined);
+  assert.equal(heard.lost(), undefined);
   answer(inbound, "at last");
   await served.peer.until("at last");
 });
@@ -178,7 +178,7 @@ test("cut resets whatever is under way and tells the exchange", async (context) 
   const heard = hear();
   (await served.request(0)).start(heard);
   served.connection.cut();
-  assert.equal(heard.gone_?.fault, "gate");
+  assert.equal(heard.lost()?.fault, "gate");
   assert.equal(await served.peer.ended, "reset");
   await eventually(() => served.closed === 1);
 });

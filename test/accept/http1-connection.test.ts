@@ -104,7 +104,7 @@ test("Http1Connection pauses and resumes a body as it is told", async (context) 
   // No deadline of the client's while the gate itself does not read.
   served.deadlines.pass(served.limits.progress_timeout * 2);
   await settle();
-  assert.equal(heard.gone_, undefined);
+  assert.equal(heard.lost(), undefined);
   heard.data = (bytes) => void heard.body.push(bytes);
   inbound.resume();
   await eventually(() => heard.ended !== undefined);
@@ -140,7 +140,7 @@ test("Http1Connection resets a client that stops reading an answer for too long"
   inbound.respond(head(), { kind: "chunked" });
   while (inbound.write(Buffer.alloc(1_000_000, "x")));
   served.deadlines.pass(served.limits.progress_timeout);
-  assert.equal(heard.gone_?.code, "E_TIMEOUT");
+  assert.equal(heard.lost()?.code, "E_TIMEOUT");
   served.pair.far.resume();
   assert.equal(await served.peer.ended, "reset");
 });
@@ -213,7 +213,7 @@ test("Http1Connection tells the exchange that the client went away, in its body 
     inbound.start(heard);
     served.pair.far.resetAndDestroy();
     await eventually(() => served.closed === 1);
-    assert.equal(heard.gone_?.status, CLIENT_LEFT);
+    assert.equal(heard.lost()?.status, CLIENT_LEFT);
     // Nothing that is still said does harm.
     answer(inbound, "too late");
     inbound.abort();
@@ -228,7 +228,7 @@ test("Http1Connection resets a client that ends within its body", async (context
   // Before the body has a reader the end is kept for it.
   await eventually(() => served.pair.near.readableEnded);
   inbound.start(heard);
-  assert.equal(heard.gone_?.code, "E_BAD_REQUEST");
+  assert.equal(heard.lost()?.code, "E_BAD_REQUEST");
   assert.equal(await served.peer.ended, "reset");
 });
 
