@@ -1,14 +1,17 @@
 /** The command line: finds the command, parses its options, turns every way of failing into an exit code. */
 import { parseArgs } from "node:util";
 import { Failure } from "../model/failure.ts";
+import { ca } from "./ca.ts";
+import { attach } from "./attach.ts";
 import { check } from "./check.ts";
 import { type Command, EXIT, UsageError } from "./command.ts";
 import { explainUrl } from "./explain.ts";
 import { renderCommandHelp, renderHelp } from "./help.ts";
+import { run } from "./run.ts";
 import { serve } from "./serve.ts";
 import { VERSION } from "./version.ts";
 
-export const COMMANDS: readonly Command[] = [serve, check, explainUrl];
+export const COMMANDS: readonly Command[] = [serve, run, attach, check, explainUrl, ca];
 
 /** Resolves with the exit code: 0 fine, 1 it broke, 2 usage or config, 3 denied. Never rejects. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
@@ -24,13 +27,13 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   const command = COMMANDS.find((candidate) => candidate.name === name);
   try {
     if (command === undefined) throw new UsageError(`There is no command ${JSON.stringify(name)}`);
-    return await run(command, rest);
+    return await runCommand(command, rest);
   } catch (error) {
     return report(error, command);
   }
 }
 
-async function run(command: Command, argv: readonly string[]): Promise<number> {
+async function runCommand(command: Command, argv: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...argv],
     allowPositionals: true,

@@ -43,6 +43,16 @@ export function readPair(dir: string): CaPair | undefined {
   }
 }
 
+/** Where the certificate is, or will be. */
+export function certificatePath(dir: string): string {
+  return join(dir, CERTIFICATE_FILE);
+}
+
+/** PEM of the certificate alone, for those who may not read the key. Undefined where it is not there. */
+export function readCertificate(dir: string): string | undefined {
+  return readIfThere(certificatePath(dir), false);
+}
+
 /** Puts both files there, unless another process was first: then its pair stays and this one is dropped. */
 export function publishPair(dir: string, pair: CaPair): void {
   const suffix = randomBytes(8).toString("hex");

@@ -38,6 +38,19 @@ export function trustEnvironment({ bundle, truststore }: TrustPaths): Readonly<R
   return variables;
 }
 
+/** Where the truststore of a bundle is, so that whoever has found the one knows the other. */
+export function truststoreBeside(bundle: string): string {
+  return `${bundle.replace(/\.(?:pem|crt)$/, "")}.p12`;
+}
+
+export type Shell = "sh" | "fish";
+
+/** One line that sets a variable for what the shell starts from then on. */
+export function exportLine(name: string, value: string, shell: Shell = "sh"): string {
+  if (shell === "fish") return `set -gx ${name} '${value.replace(/[\\']/g, "\\$&")}'`;
+  return `export ${name}='${value.replaceAll("'", "'\\''")}'`;
+}
+
 /** The JVM splits the variable at blanks, except inside quotes. */
 function javaOptions(truststore: string): string {
   const store = `-Djavax.net.ssl.trustStore=${truststore}`;
