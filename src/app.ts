@@ -10,6 +10,7 @@ import { Forwarder } from "./forward/forwarder.ts";
 import { createResolver } from "./forward/resolve.ts";
 import { createSurroundings } from "./forward/surroundings.ts";
 import { createUpstreamTls } from "./forward/upstream-tls.ts";
+import { type JailDoor, openJailDoor } from "./jail-door.ts";
 import type { Config } from "./model/config.ts";
 import type { Limits } from "./model/limits.ts";
 import type { NetworkSource } from "./model/policy.ts";
@@ -42,6 +43,8 @@ export interface GateState {
 export interface Gate {
   /** Takes connections of this listener from now on. */
   readonly listener: Server;
+  /** A door for one sandbox whose network is ours alone; without an id for whoever the top-level `network` is for. */
+  openDoor(sandbox: string | undefined): JailDoor;
   /** Puts another config in force: at once, as a whole, and for what is under way too. Throws `E_CONFIG`. */
   apply(config: Config): void;
   metrics(): Promise<MetricsPart>;
@@ -111,6 +114,10 @@ class RunningGate implements Gate {
     this.#world = this.#createWorld();
     this.#ticking = setInterval(() => this.#deadlines.tick(performance.now()), TICK_MS);
     this.listener = createListener((socket: Socket) => runConnection(socket, "explicit", this.#world));
+  }
+
+  openDoor(sandbox: string | undefined): JailDoor {
+    return openJailDoor(sandbox, this.#world, () => performance.now());
   }
 
   apply(config: Config): void {

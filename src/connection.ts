@@ -63,6 +63,8 @@ export function serve(ends: Http1Ends & Troubled, door: Door, cap: Cap, world: W
     world,
   );
   world.connections.add(connection);
+  // Whoever looked at its first bytes has stopped it.
+  ends.socket.resume();
   return connection;
 }
 

@@ -32,6 +32,37 @@ export function loadConfig(file: string, generation: number): LoadResult {
   return failed(path, read.problem);
 }
 
+/**
+ * The same, with another file's `network` section in the place of the top-level one; that file is the section itself.
+ * Its digest is of both.
+ */
+export function loadConfigWithNetwork(file: string, networkFile: string, generation: number): LoadResult {
+  const loaded = loadConfig(file, generation);
+  if (!loaded.ok) return loaded;
+  const path = resolve(networkFile);
+  const read = readWhole(path);
+  if (!read.ok) return failed(path, read.problem);
+  const report = new Report(path);
+  const parsed = parseYaml(read.text);
+  if (!parsed.ok) {
+    for (const { at, message } of parsed.problems) report.error(at, message);
+    return { ok: false, problems: report.problems() };
+  }
+  const { config } = loaded;
+  const { allowRanges, denyRanges } = config.policy;
+  const templates = new Map([...config.templates].filter(([key]) => !key.startsWith("network.")));
+  const scope: Scope = { report, folder: dirname(path), templates, allowRanges, denyRanges, checkPath };
+  const network = readNetwork(scope, parsed.root, "network");
+  if (report.failed) return { ok: false, problems: report.problems() };
+  const digest = createHash("sha256").update(config.text).update(read.text).digest("hex");
+  const policy = { ...config.policy, network, digest };
+  return {
+    ok: true,
+    config: { ...config, policy, templates },
+    warnings: [...loaded.warnings, ...report.problems()],
+  };
+}
+
 /** The same for text that was read already; `file` says where relative paths start. */
 export function loadConfigText(text: string, file: string, generation: number): LoadResult {
   const path = resolve(file);
@@ -72,7 +103,7 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   const { upstream, ...ranges } = readUpstream(start, present(fields.get("upstream")));
   const scope = { ...start, ...ranges };
   const sandboxNode = present(fields.get("sandboxes"));
-  const sandboxes = readSandboxes(scope, sandboxNode);
+  const { sources: sandboxes, setups } = readSandboxes(scope, sandboxNode);
   // Entries with errors count too: what is said of a file without sandboxes would not help.
   const hasSandboxes =
     sandboxNode !== undefined && !(sandboxNode.kind === "list" && sandboxNode.items.length === 0);
@@ -104,6 +135,7 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
     caDir: resolve(folder, readPath(scope, present(fields.get("ca")), "`ca`", "dir") ?? "certs"),
     workers: readWorkers(scope, fields.get("workers")),
     policy,
+    sandboxes: setups,
     templates,
     upstream,
     recordsFile: recordsFile === "-" ? "-" : resolve(folder, recordsFile),

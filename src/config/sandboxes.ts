@@ -1,6 +1,7 @@
 /** The `sandboxes` section: who may ask, and by what it is known. Pure. */
 
 import { rangesOverlap } from "../base/ip.ts";
+import type { SandboxSetup } from "../model/config.ts";
 import type { SandboxSource } from "../model/policy.ts";
 import { readId } from "./entry.ts";
 import { type Fields, present, readList, readMap, readText } from "./expect.ts";
@@ -9,14 +10,20 @@ import { readNetwork } from "./network.ts";
 import { type PlacedRange, readRanges } from "./ranges.ts";
 import { quoteName, type Report } from "./report.ts";
 import type { Scope } from "./scope.ts";
+import { readNetns, readVariables } from "./setup.ts";
 import { readTemplate } from "./template.ts";
 import type { Position, TreeNode } from "./tree.ts";
-import { refuseEnv, refuseNetns } from "./unbuilt.ts";
 
 type SandboxFields = Fields<(typeof SANDBOX_KEYS)[number]>;
 
+export interface ReadSandboxes {
+  readonly sources: readonly SandboxSource[];
+  readonly setups: readonly SandboxSetup[];
+}
+
 interface PlacedSandbox {
   readonly sandbox: SandboxSource;
+  readonly setup: SandboxSetup;
   readonly ranges: readonly PlacedRange[];
   readonly at: Position;
 }
@@ -24,7 +31,7 @@ interface PlacedSandbox {
 /** Shorter tokens can be guessed. */
 const MIN_TOKEN = 16;
 
-export function readSandboxes(scope: Scope, node: TreeNode | undefined): readonly SandboxSource[] {
+export function readSandboxes(scope: Scope, node: TreeNode | undefined): ReadSandboxes {
   const items = node && readList(scope.report, node, "`sandboxes`");
   const placed = (items ?? []).flatMap((item, index) => {
     const sandbox = readSandbox(scope, item, `sandboxes[${index}]`);
@@ -32,7 +39,7 @@ export function readSandboxes(scope: Scope, node: TreeNode | undefined): readonl
   });
   checkUnique(scope.report, placed);
   checkOverlaps(scope.report, placed);
-  return placed.map(({ sandbox }) => sandbox);
+  return { sources: placed.map(({ sandbox }) => sandbox), setups: placed.map(({ setup }) => setup) };
 }
 
 function readSandbox(scope: Scope, node: TreeNode, key: string): PlacedSandbox | undefined {
@@ -44,9 +51,11 @@ function readSandbox(scope: Scope, node: TreeNode, key: string): PlacedSandbox |
   const sourceNode = fields.get("source");
   const ranges = (sourceNode && readRanges(report, sourceNode, "`source`")) ?? [];
   const token = readToken(scope, fields, `${key}.token`);
-  readUnusedYet(report, fields);
+  checkLink(report, fields, "interface", /^[^\s/\0]{1,15}$/);
+  checkLink(report, fields, "mac", /^[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}$/);
   if (!fields.has("source") && !fields.has("token") && !fields.has("netns")) {
-    report.error(fields.at, "A sandbox needs a `source` or a `token` by which to know it");
+    const message = "Without `source`, `token` or `netns` this sandbox is known to `run` and `attach` alone";
+    report.warn(fields.at, message);
   }
   if (sourceNode?.kind === "list" && sourceNode.items.length === 0) {
     report.error(sourceNode.at, "`source` is empty, so no client can match; leave it out or list some");
@@ -57,7 +66,8 @@ function readSandbox(scope: Scope, node: TreeNode, key: string): PlacedSandbox |
   }
   if (id === undefined) return undefined;
   const source = ranges.map(({ range }) => range);
-  return { sandbox: { id, source, token, network }, ranges, at: fields.keyAt("id") };
+  const setup = { id, ...readSetup(scope, fields) };
+  return { sandbox: { id, source, token, network }, setup, ranges, at: fields.keyAt("id") };
 }
 
 function readToken(scope: Scope, fields: SandboxFields, key: string): string | undefined {
@@ -71,14 +81,13 @@ function readToken(scope: Scope, fields: SandboxFields, key: string): string | u
   return key;
 }
 
-/** Keys that belong to doors which this version does not have. */
-function readUnusedYet(report: Report, fields: SandboxFields): void {
-  checkLink(report, fields, "interface", /^[^\s/\0]{1,15}$/);
-  checkLink(report, fields, "mac", /^[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}$/);
+function readSetup(scope: Scope, fields: SandboxFields): Pick<SandboxSetup, "netns" | "env"> {
   const netns = fields.get("netns");
   const env = fields.get("env");
-  if (netns !== undefined) refuseNetns(report, netns, fields.keyAt("netns"));
-  if (env !== undefined) refuseEnv(report, env, fields.keyAt("env"));
+  return {
+    netns: netns && readNetns(scope, netns),
+    env: env === undefined ? {} : readVariables(scope.report, env),
+  };
 }
 
 function checkLink(report: Report, fields: SandboxFields, key: "interface" | "mac", form: RegExp): void {

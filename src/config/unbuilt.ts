@@ -8,7 +8,7 @@ import { CREDENTIAL_KEYS, GATEWAY_KEYS, HOOK_KEYS, PARENT_PROXY_KEYS } from "./k
 import type { Report } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import { readTemplate } from "./template.ts";
-import type { MapEntry, Position, TreeNode } from "./tree.ts";
+import type { Position, TreeNode } from "./tree.ts";
 import { readDuration } from "./units.ts";
 
 /** From 100 ms to ten minutes. */
@@ -29,18 +29,6 @@ export function refuseGateway(report: Report, node: TreeNode, at: Position): voi
 export function refuseReverse(report: Report, node: TreeNode, at: Position): void {
   readEndpoint(report, node, "`reverse`");
   refuse(report, at, "`reverse`");
-}
-
-export function refuseNetns(report: Report, node: TreeNode, at: Position): void {
-  readText(report, node, "`netns`");
-  refuse(report, at, "`netns`");
-}
-
-/** A map of variables: text, or `{ credential: ID }`. */
-export function refuseEnv(report: Report, node: TreeNode, at: Position): void {
-  if (node.kind === "map") for (const entry of node.entries) readVariable(report, entry);
-  else report.error(node.at, "`env` must be a map of variables");
-  refuse(report, at, "`env`");
 }
 
 export function refuseCredential(report: Report, node: TreeNode, at: Position): void {
@@ -77,17 +65,6 @@ export function refuseParentProxy(scope: Scope, node: TreeNode, at: Position): v
     }
   }
   refuse(report, at, "`proxy`");
-}
-
-function readVariable(report: Report, { key, keyAt, value }: MapEntry): void {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) report.error(keyAt, "This is not the name of a variable");
-  if (value.kind !== "map") {
-    readText(report, value, "A variable");
-    return;
-  }
-  const fields = readMap(report, value, "A variable", ["credential"] as const);
-  if (fields === undefined) return;
-  need(report, fields, "credential", (id) => readText(report, id, "`credential`"));
 }
 
 type CredentialFields = Fields<(typeof CREDENTIAL_KEYS)[number]>;

@@ -16,6 +16,8 @@ export interface Config {
   readonly caDir: string;
   readonly workers: number | "auto";
   readonly policy: PolicySource;
+  /** Of each configured sandbox, what policy need not know. */
+  readonly sandboxes: readonly SandboxSetup[];
   /** Every value that may hold a secret, by the key that an injection or a sandbox's token names it with. */
   readonly templates: ReadonlyMap<string, Template>;
   readonly upstream: {
@@ -28,6 +30,14 @@ export interface Config {
   /** Absolute path, or `-` for stdout. */
   readonly recordsFile: string;
   readonly limits: Limits;
+}
+
+export interface SandboxSetup {
+  readonly id: string;
+  /** Absolute path of a network namespace that `serve` attaches to. */
+  readonly netns: string | undefined;
+  /** Variables that `run` sets. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 export interface Endpoint {

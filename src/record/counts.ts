@@ -5,11 +5,13 @@ import { type Buckets, createBuckets, createTallies, type Tallies } from "./cell
 import {
   createExchangeCells,
   type DIRECTIONS,
+  DNS_TYPES,
   isUpstreamCode,
   LEAF_SOURCES,
   LISTENERS,
   PROTOCOLS,
   UPSTREAM_CODES,
+  VERDICTS,
 } from "./labels.ts";
 
 /** Ids of the rules and sandboxes in force: the same array until they change. */
@@ -51,6 +53,8 @@ export interface Cells {
   readonly failures: Counts<string>;
   readonly connections: Counts<string>;
   readonly bytes: Counts<(typeof DIRECTIONS)[number]>;
+  /** By type and verdict: `A allow`. */
+  readonly lookups: Counts<string>;
   readonly leaves: Counts<string>;
   readonly reloads: Counts<"success" | "failure">;
   lastSuccess: number;
@@ -71,6 +75,7 @@ export function createCells(options: Configured): Cells {
     failures: zeros(UPSTREAM_CODES),
     connections: zeros(LISTENERS),
     bytes: { out: 0, in: 0 },
+    lookups: zeros(DNS_TYPES.flatMap((type) => VERDICTS.map((verdict) => `${type} ${verdict}`))),
     leaves: zeros(LEAF_SOURCES),
     reloads: { success: 0, failure: 0 },
     lastSuccess: 0,
@@ -93,6 +98,10 @@ export function counting(cells: Cells): Recorder {
 
 function countExchange(cells: Cells, record: ExchangeRecord): void {
   cells.exchanges.count(record);
+  if (record.protocol === "dns") {
+    const type = DNS_TYPES.find((name) => name === record.method) ?? "other";
+    add(cells.lookups, `${type} ${record.verdict}`, 1);
+  }
   if (record.rule !== undefined) {
     const tally = cells.rules.of(record.rule);
     tally[record.verdict] += 1;

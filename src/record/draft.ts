@@ -107,7 +107,8 @@ export class ExchangeDraft {
       visibility: this.visibility,
       method: this.method,
       host: destination?.kind === "name" ? destination.host : destination?.address.text,
-      port: destination?.port,
+      // A lookup has none.
+      port: destination?.port || undefined,
       path: query < 0 ? target : target?.slice(0, query),
       verdict: this.verdict,
       reason: this.reason,

@@ -54,9 +54,6 @@ function exchangeFamilies(cells: Cells): Family[] {
 }
 
 function trafficFamilies(cells: Cells): Family[] {
-  const noQueries = DNS_TYPES.flatMap((type) =>
-    VERDICTS.map((verdict) => ({ labels: { type, verdict }, value: 0 })),
-  );
   return [
     gauge("sallyport_connections", "Client connections open now", "sum", () =>
       byLabel("listener", cells.connections),
@@ -64,7 +61,14 @@ function trafficFamilies(cells: Cells): Family[] {
     counter("sallyport_bytes_total", "Body bytes of ended exchanges", () =>
       DIRECTIONS.map((direction) => ({ labels: { direction }, value: cells.bytes[direction] })),
     ),
-    counter("sallyport_dns_queries_total", "DNS queries answered", () => noQueries),
+    counter("sallyport_dns_queries_total", "DNS queries answered", () =>
+      DNS_TYPES.flatMap((type) =>
+        VERDICTS.map((verdict) => ({
+          labels: { type, verdict },
+          value: cells.lookups[`${type} ${verdict}`] as number,
+        })),
+      ),
+    ),
     counter("sallyport_leaf_certificates_total", "Leaf certificates asked for", () =>
       byLabel("source", cells.leaves),
     ),

@@ -1,6 +1,6 @@
 /** Where record lines end up: a file, a pipe or stdout, opened so that no write can hold up the process. */
 import { close, constants, fstatSync, open, openSync, write, writeSync } from "node:fs";
-import { stdout } from "node:process";
+import { stderr, stdout } from "node:process";
 import type { Writable } from "node:stream";
 import { Failure } from "../model/failure.ts";
 
@@ -18,6 +18,7 @@ export interface Sink {
 type Done = (error: NodeJS.ErrnoException | null | undefined, written: number) => void;
 
 const STDOUT = 1;
+const STDERR = 2;
 const NEWLINE = 0x0a;
 
 /** Of a pipe, the most that POSIX keeps in one piece (PIPE_BUF): workers share stdout. */
@@ -28,10 +29,16 @@ const BATCH = 65_536;
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK | constants.O_NOCTTY;
 const MODE = 0o600;
 
-/** `file`: a path, or `-` for stdout. Throws a `Failure` (E_CONFIG) if it cannot be opened. */
+/** Stands for stderr where `-` would be stdout: its stdout is a command's own. */
+export const STDERR_RECORDS = "&2";
+
+/** `file`: a path, `-` for stdout, or `STDERR_RECORDS`. Throws a `Failure` (E_CONFIG) if it cannot be opened. */
 export function openSink(file: string): Sink {
   if (file === "-") {
-    return openStdout();
+    return openStandard(STDOUT, stdout);
+  }
+  if (file === STDERR_RECORDS) {
+    return openStandard(STDERR, stderr);
   }
   try {
     return fileSink(openSync(file, FLAGS | constants.O_CREAT, MODE));
@@ -57,15 +64,14 @@ export function reopenSink(file: string): Promise<Sink | undefined> {
  * can be opened anew with flags of our own. A socket, or another user's pipe, cannot: Node's stream waits for it
  * without a thread. A file does not make anyone wait.
  */
-function openStdout(): Sink {
-  const kind = fstatSync(STDOUT);
-  if (kind.isFile()) {
-    return fileSink(STDOUT);
+function openStandard(fd: typeof STDOUT | typeof STDERR, stream: Writable): Sink {
+  if (fstatSync(fd).isFile()) {
+    return fileSink(fd);
   }
   try {
-    return fileSink(openSync("/proc/self/fd/1", FLAGS));
+    return fileSink(openSync(`/proc/self/fd/${fd}`, FLAGS));
   } catch {
-    return streamSink(stdout);
+    return streamSink(stream);
   }
 }
 
@@ -75,7 +81,7 @@ function fileSink(fd: number): Sink {
     batchBytes: BATCH,
     write: isFile ? (bytes, done) => write(fd, bytes, done) : (bytes, done) => writePieces(fd, bytes, done),
     close: () => {
-      if (fd !== STDOUT) {
+      if (fd > STDERR) {
         close(fd, () => undefined);
       }
     },

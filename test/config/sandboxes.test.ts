@@ -61,7 +61,7 @@ testProblems("readSandboxes", HEAD, [
   [
     "nothing to know it by",
     "  - { id: a, network: disabled }\n",
-    "3:5 A sandbox needs a `source` or a `token` by which to know it",
+    "3:5 warning: Without `source`, `token` or `netns` this sandbox is known to `run` and `attach` alone",
   ],
   ["no id", "  - { source: [10.0.0.1], network: disabled }\n", "3:5 A sandbox needs an `id`"],
   [
