@@ -7,7 +7,7 @@ PATH=$PATH:/usr/sbin:/sbin
 # command:package, as Debian has them
 needs="
 nginx:nginx-light prometheus:prometheus promtool:prometheus
-/usr/bin/python3:python3 curl:curl openssl:openssl git:git bash:bash
+/usr/bin/python3:python3 curl:curl wget:wget openssl:openssl git:git bash:bash keytool:default-jre-headless
 ip:iproute2 unshare:util-linux nsenter:util-linux setpriv:util-linux prlimit:util-linux taskset:util-linux
 $*"
 
@@ -19,6 +19,8 @@ for pair in $needs; do
     *) missing="$missing ${pair##*:}" ;;
   esac
 done
+
+/usr/bin/python3 -c 'import requests' 2>/dev/null || missing="$missing python3-requests"
 
 if [ -n "$missing" ]; then
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
