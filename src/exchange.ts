@@ -9,9 +9,10 @@ import { answerInbound } from "./accept/answer.ts";
 import type { Cap } from "./accept/connection-caps.ts";
 import type { Arrival } from "./accept/http1-connection.ts";
 import { type About, answerFailure, refusalOf } from "./accept/refusal.ts";
+import type { Live } from "./base/live-set.ts";
 import { decideExchange } from "./decide/decide-exchange.ts";
 import type { Acquired } from "./forward/forwarder.ts";
-import { relay } from "./forward/relay.ts";
+import { type Relaying, relay } from "./forward/relay.ts";
 import { nameOf } from "./identify/identify-destination.ts";
 import type { Trouble } from "./mirror.ts";
 import type { Denial, Permit } from "./model/decision.ts";
@@ -65,7 +66,9 @@ async function proceed(
     const ready = prepare(arrival, cap, record, world);
     if (ready.denial !== undefined) return ready.denial;
 
-    const reached = await upstreamFor(ready, tries > 0, record, world);
+    const idle = world.forwarder.reuse(ready.route, tries > 0);
+    // Nothing is waited for where nothing has to be: most exchanges find their upstream open.
+    const reached = idle === undefined ? await connect(ready, record, world) : readied(idle);
     if (reached.kind === "refused") return reached.denial;
     // The wait may have outlived the policy: what now leaves is decided by the one in force.
     if (world.inForce() !== ready.force) {
@@ -73,7 +76,9 @@ async function proceed(
       continue;
     }
     record.leaves();
-    const outcome = await relayed(reached.upstream, ready, world);
+    const running = begin(reached.upstream, ready, world);
+    const outcome = await running.relaying.done;
+    world.live.remove(running.live);
     if (outcome.kind !== "stale" || tries === SECOND_TRIES) {
       return settle(outcome, ready.question, record, world);
     }
@@ -126,14 +131,15 @@ function prepare(
   return { inbound, force, question, leg, route, trouble };
 }
 
-async function upstreamFor(
+function readied(upstream: Upstream): Acquired<Upstream> {
+  return { kind: "ready", upstream };
+}
+
+async function connect(
   { route, inbound, force, trouble }: Ready,
-  fresh: boolean,
   record: ExchangeDraft,
   world: World,
 ): Promise<Acquired<Upstream>> {
-  const idle = world.forwarder.reuse(route, fresh);
-  if (idle !== undefined) return { kind: "ready", upstream: idle };
   // The dial before the handshake failed a moment ago: this request is what it was for.
   if (trouble !== undefined && trouble.force === force && world.deadlines.now() < trouble.until) {
     if (trouble.outcome instanceof Failure) throw trouble.outcome;
@@ -169,27 +175,24 @@ function legOf(
   };
 }
 
+interface Running {
+  readonly relaying: Relaying;
+  readonly live: Live<InForce>;
+}
+
 /** While bytes move, a change of policy may end them. */
-async function relayed(
-  upstream: Upstream,
-  { inbound, question, leg }: Ready,
-  world: World,
-): Promise<Outcome> {
+function begin(upstream: Upstream, { inbound, question, leg }: Ready, world: World): Running {
   if (leg.upgrade && inbound.protocol === "h2" && !upstream.websockets) {
     upstream.destroy();
     throw new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The upstream takes no WebSocket over HTTP/2");
   }
   const relaying = relay(inbound, upstream, leg, world);
-  const live = {
-    holds: (force: InForce) => decideExchange(question, force.policy).verdict === "allow",
+  const live: Live<InForce> = {
+    holds: (force) => decideExchange(question, force.policy).verdict === "allow",
     cut: () => relaying.cut(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop")),
   };
   world.live.add(live);
-  try {
-    return await relaying.done;
-  } finally {
-    world.live.remove(live);
-  }
+  return { relaying, live };
 }
 
 function settle(

@@ -1,4 +1,6 @@
 /** Renders one exchange record as one line of JSON, built by hand because it runs once an exchange. Pure. */
+import type { Reason } from "../model/decision.ts";
+import type { FailureCode } from "../model/failure.ts";
 import type { ExchangeRecord } from "../model/record.ts";
 import { FIELD_BYTES, quote } from "./escape.ts";
 
@@ -34,7 +36,7 @@ export function renderRecord(record: ExchangeRecord, session: string, seq: numbe
 
 function rest(record: ExchangeRecord, room: Room): string {
   const field = room.field;
-  return `,"sandbox":${text(record.sandbox, field)},"client":${text(record.client, field)},"listener":${quote(record.listener)},"protocol":${quote(record.protocol)},"visibility":${quote(record.visibility)},"method":${text(record.method, field)},"host":${text(record.host, field)},"port":${count(record.port)},"path":${text(record.path, room.path)},"verdict":${quote(record.verdict)},"reason":${text(record.reason, field)},"rule":${text(record.rule, field)},"would":${text(record.would, field)},"injected":${list(record.injected, room.injected)},"policy":${quote(record.policy, field)},"status":${count(record.status)},"bytes_out":${count(record.bytesOut)},"bytes_in":${count(record.bytesIn)},"duration_ms":${milliseconds(record.durationMs)},"failure":${text(record.failure, field)}}\n`;
+  return `,"sandbox":${text(record.sandbox, field)},"client":${text(record.client, field)},"listener":"${record.listener}","protocol":"${record.protocol}","visibility":"${record.visibility}","method":${text(record.method, field)},"host":${text(record.host, field)},"port":${count(record.port)},"path":${text(record.path, room.path)},"verdict":"${record.verdict}","reason":${word(record.reason)},"rule":${text(record.rule, field)},"would":${word(record.would)},"injected":${list(record.injected, room.injected)},"policy":${quote(record.policy, field)},"status":${count(record.status)},"bytes_out":${count(record.bytesOut)},"bytes_in":${count(record.bytesIn)},"duration_ms":${milliseconds(record.durationMs)},"failure":${word(record.failure)}}\n`;
 }
 
 /** RFC 3339, UTC, with milliseconds. A time that no calendar holds is clamped: a record is worth more than its time. */
@@ -46,6 +48,11 @@ export function timestamp(ms: number): string {
     cachedSecond = second;
   }
   return `${cachedText}${String(whole - second * 1_000).padStart(3, "0")}Z`;
+}
+
+/** A member of a closed set of ours: nothing in it needs an escape. */
+function word(value: Reason | FailureCode | "deny" | undefined): string {
+  return value === undefined ? "null" : `"${value}"`;
 }
 
 function text(value: string | undefined, limit: number): string {

@@ -10,6 +10,22 @@ const SECTION = /(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r
 const HTAB = 9;
 const SP = 32;
 
+/**
+ * A field that was read off the wire: its name, key and value are known to be well-formed, so a writer need not ask
+ * again. Anything else that calls itself a field is asked.
+ */
+export class ReadField implements Field {
+  readonly name: string;
+  readonly key: string;
+  readonly value: string;
+
+  constructor(name: string, key: string, value: string) {
+    this.name = name;
+    this.key = key;
+    this.value = value;
+  }
+}
+
 /** Reads the field lines in `text` (latin1) from `from` to its end, the empty line included. */
 export function parseFieldLines(text: string, from: number, most: number, side: Side): Field[] {
   SECTION.lastIndex = from;
@@ -25,7 +41,7 @@ export function parseFieldLines(text: string, from: number, most: number, side: 
     const colon = text.indexOf(":", at);
     const eol = text.indexOf("\r", colon);
     const name = text.slice(at, colon);
-    fields.push({ name, key: name.toLowerCase(), value: trimmed(text, colon + 1, eol) });
+    fields.push(new ReadField(name, name.toLowerCase(), trimmed(text, colon + 1, eol)));
     at = eol + 2;
   }
   return fields;

@@ -1,6 +1,7 @@
 /** Field lines from values to text, framing fields set anew. What is written here, a parser reads alike. Pure. */
 import type { Field, FieldLines, Framing } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
+import { ReadField } from "./field-lines.ts";
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const LENGTH = /^[0-9]{1,15}$/;
@@ -24,14 +25,15 @@ export function renderFieldLines(fields: FieldLines): string {
  */
 export function renderFramedFields(fields: FieldLines, framing: Framing, keepsLength: boolean): string {
   const length = framing.kind === "length" ? lengthText(framing.length) : undefined;
-  const kept = fields.find((field) => tellsLength(field, length, keepsLength));
   let text = "";
+  let kept = false;
   for (const field of fields) {
-    if (field === kept || (field.key !== "content-length" && !OF_THE_HOP.has(field.key))) {
-      text += lineText(field);
-    }
+    const tells = field.key === "content-length";
+    if (tells ? kept || !tellsLength(field, length, keepsLength) : OF_THE_HOP.has(field.key)) continue;
+    text += lineText(field);
+    kept ||= tells;
   }
-  if (length !== undefined && kept === undefined) {
+  if (length !== undefined && !kept) {
     text += `Content-Length: ${length}\r\n`;
   }
   return framing.kind === "chunked" ? `${text}Transfer-Encoding: chunked\r\n` : text;
@@ -69,6 +71,7 @@ function lengthText(length: number): string {
 /** The key is compared too: a field that calls itself something else would slip past every check by key. */
 function lineText(field: Field): string {
   const { name, key, value } = field;
+  if (field instanceof ReadField) return `${name}: ${value}\r\n`;
   if (!isToken(name) || !isSafeValue(value) || (name !== key && name.toLowerCase() !== key)) {
     throw unwritable("Field line cannot be written");
   }

@@ -26,6 +26,7 @@ export interface ByteSink {
 const TARGET = /^[\x21-\x7e]+$/;
 /** One TLS record holds 16 KiB: a head and a body that fit leave as one record and one packet train. */
 const COALESCED_BYTES = 16_384;
+const SOON = Promise.resolve();
 const LAST_CHUNK = "0\r\n";
 
 /** Always HTTP/1.1 and a connection that persists. Throws `E_INTERNAL` on what could not leave framed. */
@@ -154,12 +155,15 @@ export class BodyWriter {
   #flushSoon(): void {
     if (!this.#scheduled) {
       this.#scheduled = true;
-      queueMicrotask(() => {
-        this.#scheduled = false;
-        this.flush();
-      });
+      // A promise's turn is the same microtask as `queueMicrotask` gives, at a fraction of its cost in Node.js.
+      void SOON.then(this.#flushNow);
     }
   }
+
+  readonly #flushNow = (): void => {
+    this.#scheduled = false;
+    this.flush();
+  };
 
   #flush(tail: string): void {
     const bytes = this.#held(tail);

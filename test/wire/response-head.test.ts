@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Field } from "../../src/model/exchange.ts";
 import { type ParsedResponse, parseResponseHead } from "../../src/wire/response-head.ts";
 import { failure, headBytes, latin1, limits } from "./support.ts";
 
@@ -58,8 +59,9 @@ test("parseResponseHead() refuses too long a head and too many fields", () => {
 });
 
 test("parseResponseHead() gives every part of a response", () => {
+  const parsed = parse("GET", "HTTP/1.1 404 Not Found", "Content-Length: 3", "Keep-Alive: timeout=5, max=9");
   assert.deepEqual(
-    parse("GET", "HTTP/1.1 404 Not Found", "Content-Length: 3", "Keep-Alive: timeout=5, max=9"),
+    { ...parsed, fields: plain(parsed.fields) },
     {
       status: 404,
       phrase: "Not Found",
@@ -159,3 +161,8 @@ test("F12 parseResponseHead() keeps fields that repeat", () => {
     ["a", "b", "c"],
   );
 });
+
+/** Fields as literals write them. */
+function plain(fields: readonly Field[]): readonly Field[] {
+  return fields.map(({ name, key, value }) => ({ name, key, value }));
+}
