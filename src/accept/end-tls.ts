@@ -44,14 +44,22 @@ export function endTls(
     around.deadlines.add(entry);
     // Stays for good: an error on either socket is never unheard.
     tls.on("error", () => fail(broken()));
+    // Without a tls.Server an error after the handshake, such as a forged record, is told in this event alone.
+    tls.on("_tlsError", (error: Error) => tls.destroy(error));
     tls.once("close", () => fail(broken()));
+    tls.once("end", onEnd);
     tls.once("secure", () => {
       around.deadlines.remove(entry);
+      tls.off("end", onEnd);
       // Client renegotiation is a second, unjudged handshake (CVE-2026-123872).
       tls.disableRenegotiation();
       resolve(tls);
     });
 
+    /** It is half-open, as the socket below is, so an end closes nothing by itself. */
+    function onEnd(): void {
+      fail(broken());
+    }
     function fail(failure: Failure): void {
       around.deadlines.remove(entry);
       reject(failure);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CLIENT_LEFT } from "../../src/accept/http1-connection.ts";
-import { eventually, settle } from "../support/loopback.ts";
+import { breakOff, eventually, settle } from "../support/loopback.ts";
 import { answer, head, hear, serve, textOf } from "./harness.ts";
 
 const GET = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n";
@@ -211,7 +211,7 @@ test("Http1Connection tells the exchange that the client went away, in its body 
     const inbound = await served.request(0);
     const heard = hear();
     inbound.start(heard);
-    served.pair.far.resetAndDestroy();
+    breakOff(served.pair.far);
     await eventually(() => served.closed === 1);
     assert.equal(heard.lost()?.status, CLIENT_LEFT);
     // Nothing that is still said does harm.

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { createListener, listen } from "../../src/accept/listener.ts";
-import { listenTo } from "../support/loopback.ts";
+import { breakOff, listenTo } from "../support/loopback.ts";
 
 const ANY = { host: "127.0.0.1", port: 0 };
 
@@ -25,9 +25,9 @@ test("createListener hands over half-open sockets: a client may close its side a
 test("createListener hears every error of its sockets, so that none brings the process down", async (context) => {
   const server = createListener(() => undefined);
   const client = await reach(context, server);
-  const [socket] = (await once(server, "connection")) as [Socket];
+  const [[socket]] = await Promise.all([once(server, "connection"), once(client, "connect")]);
   socket.resume();
-  client.resetAndDestroy();
+  breakOff(client);
   await new Promise((resolve) => socket.once("close", resolve));
   assert.equal(socket.errored?.message, "read ECONNRESET");
 });

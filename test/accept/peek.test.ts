@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:net";
 import { duplexPair } from "node:stream";
 import { test } from "node:test";
 import { looksLikeHttp, peek } from "../../src/accept/peek.ts";
 import type { Raw } from "../../src/model/inbound.ts";
-import { around, createPair, eventually, listenTo, settle } from "../support/loopback.ts";
+import { around, breakOff, createPair, eventually, listenTo, settle } from "../support/loopback.ts";
 import { hello, helloMessage, records, sni } from "../wire/hello-support.ts";
 
 const NOTHING = Buffer.alloc(0);
 const HELLO = hello({ extensions: [sni("api.example.com")] });
 const TIMEOUT_MS = 10_000;
+const LEAVES = [(far: Socket) => far.end(), (far: Socket) => far.destroy(), breakOff] as const;
 
 test("peek waits for the whole hello, byte by byte and record by record, and keeps its bytes", async () => {
   const fragmented = records(helloMessage({ extensions: [sni("api.example.com")] }), 7);
@@ -86,7 +88,7 @@ test("peek waits so long and no longer, however the bytes drip", async () => {
 });
 
 test("peek fails where the client ends or breaks off before its hello is whole", async (context) => {
-  for (const leave of ["end", "destroy", "resetAndDestroy"] as const) {
+  for (const leave of LEAVES) {
     const { near, far } = await createPair(context);
     near.on("error", () => undefined);
     const surroundings = around();
@@ -94,16 +96,16 @@ test("peek fails where the client ends or breaks off before its hello is whole",
     const outcome = assert.rejects(peeked, { code: "E_BAD_HELLO", fault: "client" });
     far.write(HELLO.subarray(0, 10));
     await eventually(() => near.bytesRead === 10);
-    far[leave]();
+    leave(far);
     await outcome;
   }
 });
 
 test("peek fails at once where the client had ended before", async (context) => {
-  for (const leave of ["end", "resetAndDestroy"] as const) {
+  for (const leave of LEAVES) {
     const { near, far } = await createPair(context);
     near.on("error", () => undefined).resume();
-    far[leave]();
+    leave(far);
     await eventually(() => near.readableEnded || near.destroyed);
     const peeked = peek({ socket: near, early: HELLO.subarray(0, 10) }, around(), TIMEOUT_MS);
     await assert.rejects(peeked, { code: "E_BAD_HELLO" });

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:net";
 import { test } from "node:test";
 import { Failure } from "../../src/model/failure.ts";
-import { eventually, settle } from "../support/loopback.ts";
+import { breakOff, eventually, settle } from "../support/loopback.ts";
 import { ask, type Dialled, dialled, hearAnswer, NO_BODY, request } from "./harness.ts";
 
+const END = (socket: Socket): void => void socket.end();
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const PROTOCOL = { code: "E_UPSTREAM_PROTOCOL", fault: "upstream" } as const;
 
@@ -95,15 +97,14 @@ test("Http1Upstream fails an answer that is cut, by FIN or by reset, and never e
     "HTTP/1.1 200 OK\r\nContent-Le",
   ];
   for (const answer of cut) {
-    for (const leave of ["end", "resetAndDestroy"] as const) {
+    for (const leave of [END, breakOff]) {
       // Without a length a FIN is how the body ends.
-      if (answer.endsWith("OK\r\n\r\nhalf") && leave === "end") continue;
+      if (answer.endsWith("OK\r\n\r\nhalf") && leave === END) continue;
       const made = await dialled(context);
       const heard = ask(made);
       made.origin.send(answer);
       await eventually(() => made.pair.near.bytesRead === answer.length);
-      made.pair.far[leave]();
-      made.pair.far.destroy();
+      leave(made.pair.far);
       await heard.over();
       assert.deepEqual(pick(heard.failure), PROTOCOL, answer);
       assert.equal(heard.untouched, false);
@@ -114,11 +115,11 @@ test("Http1Upstream fails an answer that is cut, by FIN or by reset, and never e
 });
 
 test("Http1Upstream says that nothing was touched where no byte of an answer came", async (context) => {
-  for (const leave of ["end", "resetAndDestroy"] as const) {
+  for (const leave of [END, breakOff]) {
     const made = await dialled(context);
     const heard = ask(made);
     await made.origin.until("\r\n\r\n");
-    made.pair.far[leave]();
+    leave(made.pair.far);
     await heard.over();
     assert.deepEqual(pick(heard.failure), PROTOCOL);
     assert.equal(heard.untouched, true);
@@ -218,12 +219,12 @@ test("Http1Upstream closes on bytes that nobody asked for, before, between and a
 });
 
 test("Http1Upstream is of no use once an idle upstream has ended, and says so", async (context) => {
-  for (const leave of ["end", "resetAndDestroy"] as const) {
+  for (const leave of [END, breakOff]) {
     const made = await dialled(context);
     const heard = ask(made);
     made.origin.send(OK);
     await heard.over();
-    made.pair.far[leave]();
+    leave(made.pair.far);
     await eventually(() => made.home.closes === 1);
     assert.equal(made.upstream.usable, false);
   }
@@ -353,7 +354,7 @@ test("takeOver hands over the socket after a 101, with what came behind it", asy
   await made.origin.until("more");
   raw.socket.resume();
   made.origin.send("HTTP");
-  made.pair.far.resetAndDestroy();
+  breakOff(made.pair.far);
   await new Promise((resolve) => raw.socket.once("close", resolve));
   assert.equal(heard.failure, undefined);
 });

@@ -5,7 +5,15 @@ import { splice } from "../../src/forward/splice.ts";
 import { Failure } from "../../src/model/failure.ts";
 import type { Raw } from "../../src/model/inbound.ts";
 import type { Limits } from "../../src/model/limits.ts";
-import { around, createPair, eventually, listenTo, type Peer, settle } from "../support/loopback.ts";
+import {
+  around,
+  breakOff,
+  createPair,
+  eventually,
+  listenTo,
+  type Peer,
+  settle,
+} from "../support/loopback.ts";
 
 const NOTHING = Buffer.alloc(0);
 const HOUR = 3_600_000;
@@ -75,7 +83,7 @@ test("splice passes a reset on as a reset: it must not look like an end", async 
     first.send("half");
     await second.until("half");
     const socket = half === "client" ? made.clientFar : made.originFar;
-    socket.resetAndDestroy();
+    breakOff(socket);
     assert.equal(await second.ended, "reset");
     const { bytesOut, bytesIn } = await made.joined.done;
     assert.equal(bytesOut + bytesIn, 4);
@@ -88,8 +96,7 @@ test("splice passes a reset on even after one side had ended", async (context) =
   await made.origin.ended;
   made.origin.send("half an answer");
   await made.client.until("half");
-  made.originFar.resetAndDestroy();
-  made.originFar.destroy();
+  breakOff(made.originFar);
   await made.joined.done;
   assert.equal(await made.client.ended, "reset");
 });

@@ -118,6 +118,12 @@ export function listenTo(socket: Duplex): Peer {
   };
 }
 
+/** Sends an RST and no FIN before it: alone, `resetAndDestroy` ends first. */
+export function breakOff(socket: Socket): void {
+  socket.resetAndDestroy();
+  socket.destroy();
+}
+
 /** Turns the loop until it is so. What never becomes so ends with the test's own time. */
 export async function eventually(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise(setImmediate);
