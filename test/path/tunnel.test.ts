@@ -132,7 +132,7 @@ describe("a tunnel's first bytes", () => {
   }
 
   for (const [host, expected] of [
-    [HOST, { status: 403, reason: "needs-inspection" }],
+    [`${HOST}:443`, { status: 403, reason: "needs-inspection" }],
     ["evil.example.org", { status: 421, reason: "names-disagree" }],
   ] as const) {
     test(`that are plain HTTP for ${host} are refused in plain HTTP`, async () => {

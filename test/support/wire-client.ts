@@ -58,7 +58,7 @@ export async function dial(internet: Internet, options: DialOptions = {}): Promi
   const { host, port } = { ...PROXY, ...options };
   const socket = await internet.gate.connect(host, port, options.from);
   internet.onClose(() => socket.destroy());
-  return wireOf(socket, internet.canary.watch("a client's socket"));
+  return wireOf(socket, socket, internet.canary.watch("a client's socket"));
 }
 
 /** CONNECT, then TLS trusting `ca`, with the CONNECT's name as SNI unless told otherwise. */
@@ -110,7 +110,8 @@ function openInbox(socket: Duplex, watch: Watch): Inbox {
   return inbox;
 }
 
-function wireOf(socket: Duplex, watch: Watch): Wire {
+/** `transport` is the TCP socket below it, or itself. */
+function wireOf(socket: Duplex, transport: Socket, watch: Watch): Wire {
   const inbox = openInbox(socket, watch);
   const wire: Wire = {
     socket,
@@ -137,10 +138,10 @@ function wireOf(socket: Duplex, watch: Watch): Wire {
     },
     async secure(options) {
       inbox.detach();
-      return await secured(startTls({ ...options, socket }), watch);
+      return await secured(startTls({ ...options, socket }), transport, watch);
     },
     end: () => void socket.end(),
-    reset: () => void (socket as Socket).resetAndDestroy(),
+    reset: () => void transport.resetAndDestroy(),
     destroy: () => void socket.destroy(),
   };
   return wire;
@@ -158,8 +159,8 @@ async function takeResponse(inbox: Inbox, { ms = 10_000, ...how }: TakeOptions):
   return result.message;
 }
 
-async function secured(tls: TLSSocket, watch: Watch): Promise<SecureWire> {
-  const wire = wireOf(tls, watch) as SecureWire;
+async function secured(tls: TLSSocket, transport: Socket, watch: Watch): Promise<SecureWire> {
+  const wire = wireOf(tls, transport, watch) as SecureWire;
   await new Promise<void>((resolve, reject) => {
     tls.once("secureConnect", resolve);
     tls.once("error", reject);
