@@ -86,7 +86,8 @@ class Relay implements Relaying {
   #upstreamEvents(): OutboundEvents {
     return {
       informed: (head) => {
-        clearTimeout(this.#continueTimer);
+        // Another interim answer leaves the client waiting for its 100.
+        if (head.status === 100) clearTimeout(this.#continueTimer);
         this.#inbound.inform(this.#leg.response(head));
       },
       head: (head, framing) => this.#takeHead(head, framing),
