@@ -1,7 +1,9 @@
 /** Puts an answer of our own on the wire: refusals, failures, and the 200 to CONNECT. */
 import type { Field, Framing, ResponseHead } from "../model/exchange.ts";
 import type { Inbound } from "../model/inbound.ts";
+import { isGrpc } from "../wire/grpc.ts";
 import { renderResponseHead } from "../wire/message-writer.ts";
+import { grpcAnswer } from "./grpc-answer.ts";
 import type { Answer } from "./refusal.ts";
 
 export const CONNECTED: ResponseHead = {
@@ -13,6 +15,11 @@ export const CONNECTED: ResponseHead = {
 
 /** Answers where there is a request to answer. The connection ends: what follows was never judged. */
 export function answerInbound(inbound: Inbound, answer: Answer): void {
+  if (inbound.protocol === "h2" && isGrpc(inbound.head.fields)) {
+    inbound.respond(grpcAnswer(answer), { kind: "none" });
+    inbound.end([]);
+    return;
+  }
   inbound.closeAfter();
   inbound.respond(headOf(answer), framingOf(answer, inbound.head.method === "HEAD"));
   if (inbound.head.method !== "HEAD" && answer.body.length > 0) inbound.write(answer.body);

@@ -188,6 +188,8 @@ export class Http2Connection implements StreamHost, Expiring {
  */
 function beginSession({ socket, websockets }: Http2Ends, limits: Limits): ServerHttp2Session {
   (socket as TLSSocket & { secureConnecting: boolean }).secureConnecting = false;
+  // Accepted half-open; but a peer that ends its side of HTTP/2 has ended all of it.
+  socket.allowHalfOpen = false;
   return performServerHandshake(socket, sessionOptions(limits, websockets));
 }
 

@@ -48,6 +48,8 @@ export function openSession(
       // Repetition is judged by us; the types do not know the option yet.
       strictSingleValueFields: false,
     };
+    // Dialled half-open; but a peer that ends its side of HTTP/2 has ended all of it.
+    socket.allowHalfOpen = false;
     const session = connect(AUTHORITY, options);
     const abandon = (): void => fail(signal.reason instanceof Failure ? signal.reason : gone());
     // Stays for good: an error of a session is never unheard.
