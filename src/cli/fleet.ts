@@ -7,6 +7,7 @@ import type { Config } from "../model/config.ts";
 import { Failure } from "../model/failure.ts";
 import { openCa } from "../pki/ca.ts";
 import type { MetricsPart } from "../record/metrics.ts";
+import { type JailEvents, Jails, placesOf, type Share } from "./jails.ts";
 import { VERSION } from "./version.ts";
 
 export interface Fleet {
@@ -27,6 +28,7 @@ export type Order =
       readonly file: string;
       readonly generation: number;
       readonly ticketSecret: string;
+      readonly share: Share;
     }
   | {
       readonly kind: "apply";
@@ -55,17 +57,32 @@ export interface FleetOptions {
     code: number | null;
     signal: string | null;
   }) => void;
+  readonly jailEvents: JailEvents;
 }
 
-export function createLocalFleet({ config, env }: FleetOptions): Fleet {
+/** All that one process does of a config. */
+const WHOLE: Share = { index: 0, count: 1 };
+
+export function createLocalFleet({ config, env, jailEvents }: FleetOptions): Fleet {
   const gate = openGate(config, env, randomBytes(32));
+  const jails = new Jails(gate, config, jailEvents);
   return {
-    start: () => startListening(gate, config),
-    apply: async (next) => gate.apply(next),
+    start: async () => {
+      await startListening(gate, config);
+      await jails.apply(config, placesOf(config, WHOLE));
+    },
+    apply: async (next) => {
+      gate.apply(next);
+      // Entering a namespace takes a while, and what goes wrong there is no fault of the config.
+      void jails.apply(next, placesOf(next, WHOLE));
+    },
     metrics: async () => [await gate.metrics()],
     state: () => gate.state(),
     reopenRecords: () => gate.reopenRecords(),
-    drain: () => gate.drain(),
+    drain: () => {
+      jails.close();
+      return gate.drain();
+    },
   };
 }
 
@@ -97,6 +114,7 @@ class WorkerFleet implements Fleet {
   readonly #count: number;
   readonly #ticketSecret = randomBytes(32).toString("base64");
   readonly #states = new Map<number, GateState>();
+  readonly #indexes = new Map<number, number>();
   readonly #waiting = new Map<number, (report: Report | undefined) => void>();
   #config: Config;
   #orders = 0;
@@ -115,7 +133,7 @@ class WorkerFleet implements Fleet {
     // The kernel shares connections out: whoever is idle accepts.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     cluster.on("exit", (worker, code, signal) => this.#onExit(worker, code, signal));
-    await Promise.all(Array.from({ length: this.#count }, () => this.#fork()));
+    await Promise.all(Array.from({ length: this.#count }, (_, index) => this.#fork(index)));
   }
 
   async apply(config: Config): Promise<void> {
@@ -160,9 +178,10 @@ class WorkerFleet implements Fleet {
     await Promise.all(ended);
   }
 
-  /** Resolves once the worker listens. */
-  #fork(): Promise<void> {
+  /** Resolves once the worker listens. `index`: its place among the workers, which its successor takes. */
+  #fork(index: number): Promise<void> {
     const worker = cluster.fork();
+    this.#indexes.set(worker.id, index);
     const born = performance.now();
     return new Promise((resolve, reject) => {
       worker.on("message", (report: Report) => {
@@ -182,6 +201,7 @@ class WorkerFleet implements Fleet {
           file,
           generation: policy.generation,
           ticketSecret: this.#ticketSecret,
+          share: { index, count: this.#count },
         });
       });
     });
@@ -193,13 +213,15 @@ class WorkerFleet implements Fleet {
   }
 
   #onExit(worker: Worker, code: number | null, signal: string | null): void {
+    const index = this.#indexes.get(worker.id) ?? 0;
     this.#states.delete(worker.id);
+    this.#indexes.delete(worker.id);
     if (this.#draining) return;
     this.#options.onWorkerDeath({ pid: worker.process.pid, code, signal });
     if (this.#shortLives >= SHORT_LIVES) {
       process.exitCode = 1;
       process.kill(process.pid, "SIGTERM");
-    } else void this.#fork().catch(() => undefined);
+    } else void this.#fork(index).catch(() => undefined);
   }
 
   #askAll(order: (id: number) => Order): Promise<readonly (Report | undefined)[]> {

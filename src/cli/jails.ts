@@ -2,6 +2,7 @@
 import type { Gate } from "../app.ts";
 import type { JailDoor } from "../jail-door.ts";
 import type { Config } from "../model/config.ts";
+import type { Log } from "../record/log.ts";
 import { Attachment, type Target } from "../sandbox/attachment.ts";
 import { portsOf } from "../sandbox/ports.ts";
 
@@ -17,6 +18,27 @@ export interface JailEvents {
   readonly ended: (place: Place) => void;
   /** What keeps a namespace from being attached to; told once for each message. */
   readonly failed: (place: Place, error: Error) => void;
+}
+
+export function loggedJails(log: Log): JailEvents {
+  const named = ({ sandbox, target }: Place): { sandbox: string; namespace: string } => ({
+    sandbox: sandbox ?? "-",
+    namespace: target.path,
+  });
+  return {
+    attached: (place, ports, taken) => {
+      log.info("Attached to a namespace", { ...named(place), ports: ports.join(" ") });
+      if (taken.length === 0) return;
+      log.warn("Its own programs listen there, so nothing leaves by it", {
+        ...named(place),
+        ports: taken.join(" "),
+      });
+    },
+    ended: (place) => log.info("A namespace ended", named(place)),
+    failed: (place, error) => {
+      log.error("A namespace cannot be attached to", { ...named(place), problem: error.message });
+    },
+  };
 }
 
 /** How often the namespaces are looked at. */

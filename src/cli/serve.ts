@@ -13,6 +13,7 @@ import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, stringOf, UsageE
 import { environment, hardenProcess } from "./environment.ts";
 import { createLocalFleet, createWorkerFleet, type Fleet } from "./fleet.ts";
 import { greeting } from "./greeting.ts";
+import { loggedJails } from "./jails.ts";
 import { VERSION } from "./version.ts";
 import { runWorker } from "./worker.ts";
 
@@ -109,6 +110,7 @@ class Service {
     const options = {
       config: this.#config,
       env: this.#env,
+      jailEvents: loggedJails(this.#log),
       onWorkerDeath: (detail: { pid: number | undefined; code: number | null; signal: string | null }) => {
         const { pid, code, signal } = detail;
         this.#log.error("A worker died", { pid, code: code ?? "-", signal: signal ?? "-" });

@@ -4,48 +4,60 @@ import type { Gate } from "../app.ts";
 import { loadConfigText } from "../config/load.ts";
 import type { Config } from "../model/config.ts";
 import { Failure } from "../model/failure.ts";
+import { createLog } from "../record/log.ts";
 import { type Order, openGate, type Report, startListening } from "./fleet.ts";
+import { Jails, loggedJails, placesOf, type Share } from "./jails.ts";
 
 const STATE_MS = 1_000;
 
 /** Runs until the supervisor orders a drain or is gone. */
 export function runWorker(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   return new Promise((resolve) => {
-    let gate: Gate | undefined;
+    let running: Running | undefined;
     // Signals are the supervisor's: a terminal sends them to the whole group.
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
     process.on("disconnect", () => process.exit(1));
     process.on("message", (order: Order) => {
       if (order.kind === "start") {
         void start(order, env).then((started) => {
-          gate = started;
+          running = started;
         });
-      } else if (gate !== undefined) void obey(order, gate, resolve);
+      } else if (running !== undefined) void obey(order, running, resolve);
     });
   });
+}
+
+interface Running {
+  readonly gate: Gate;
+  readonly jails: Jails;
+  readonly share: Share;
 }
 
 async function start(
   order: Extract<Order, { kind: "start" }>,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<Gate | undefined> {
+): Promise<Running | undefined> {
   try {
     const config = configOf(order);
     const gate = openGate(config, env, Buffer.from(order.ticketSecret, "base64"));
     await startListening(gate, config);
+    const { share } = order;
+    const jails = new Jails(gate, config, loggedJails(createLog(process.stderr, gate.redact.bind(gate))));
+    await jails.apply(config, placesOf(config, share));
     tellState(gate);
     report({ kind: "listening" });
-    return gate;
+    return { gate, jails, share };
   } catch (error) {
     report({ kind: "refused", message: messageOf(error) });
     return undefined;
   }
 }
 
-async function obey(order: Order, gate: Gate, end: () => void): Promise<void> {
+async function obey(order: Order, running: Running, end: () => void): Promise<void> {
+  const { gate, jails } = running;
   switch (order.kind) {
     case "apply":
-      report({ kind: "done", id: order.id, problem: applied(order, gate) });
+      report({ kind: "done", id: order.id, problem: applied(order, running) });
       break;
     case "metrics":
       report({ kind: "metrics", id: order.id, part: await gate.metrics() });
@@ -54,6 +66,7 @@ async function obey(order: Order, gate: Gate, end: () => void): Promise<void> {
       gate.reopenRecords();
       break;
     case "drain":
+      jails.close();
       await gate.drain();
       cluster.worker?.disconnect();
       end();
@@ -64,9 +77,15 @@ async function obey(order: Order, gate: Gate, end: () => void): Promise<void> {
   }
 }
 
-function applied(order: Extract<Order, { kind: "apply" }>, gate: Gate): string | undefined {
+function applied(
+  order: Extract<Order, { kind: "apply" }>,
+  { gate, jails, share }: Running,
+): string | undefined {
   try {
-    gate.apply(configOf(order));
+    const config = configOf(order);
+    gate.apply(config);
+    // Entering a namespace takes a while, and what goes wrong there is no fault of the config.
+    void jails.apply(config, placesOf(config, share));
     return undefined;
   } catch (error) {
     return messageOf(error);
