@@ -12,7 +12,7 @@ import { identifyDestination, nameOf } from "./identify/identify-destination.ts"
 import type { Original } from "./model/arrival.ts";
 import type { Deadlines } from "./model/deadline.ts";
 import type { Denial, Permit, Reason } from "./model/decision.ts";
-import type { Client, Destination, Question, Visibility } from "./model/exchange.ts";
+import type { Client, Destination, Question, Scheme, Visibility } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { Inbound } from "./model/inbound.ts";
 import type { Route } from "./model/leg.ts";
@@ -129,17 +129,48 @@ export function renderInjections(permit: Permit, secrets: Secrets): Rendered {
 
 /** Connections are shared by exchanges of one sandbox, one destination, one policy and one set of secrets. */
 export function routeOf(permit: Permit, secretGeneration: string, force: InForce, world: World): Route {
-  const { client, destination, scheme } = permit;
-  const { generation } = force.policy;
-  const host = nameOf(destination);
-  const freshKey = `${client.sandbox ?? ""} ${scheme} ${host} ${destination.port} ${generation} ${permit.mayReachPrivate}`;
+  const { freshKey, poolKey } = poolKeysOf(permit, secretGeneration, force.policy.generation);
   return {
     permit,
     guard: (address) => decideAddress(permit, address, force.policy, world.surroundings()),
-    poolKey: `${freshKey}${secretGeneration}`,
+    poolKey,
     freshKey,
     alpn: HTTP1,
   };
+}
+
+interface PoolKeys {
+  readonly sandbox: string | undefined;
+  readonly scheme: Scheme;
+  readonly mayReachPrivate: boolean;
+  readonly generation: number;
+  readonly secretGeneration: string;
+  readonly freshKey: string;
+  readonly poolKey: string;
+}
+
+/** The last keys of each destination: a connection asks for the same ones again and again, and one string hashes once. */
+const LAST_KEYS = new WeakMap<Destination, PoolKeys>();
+
+function poolKeysOf(permit: Permit, secretGeneration: string, generation: number): PoolKeys {
+  const { client, destination, scheme, mayReachPrivate } = permit;
+  const { sandbox } = client;
+  const last = LAST_KEYS.get(destination);
+  if (
+    last?.generation === generation &&
+    last.secretGeneration === secretGeneration &&
+    last.sandbox === sandbox &&
+    last.scheme === scheme &&
+    last.mayReachPrivate === mayReachPrivate
+  ) {
+    return last;
+  }
+  const where = `${nameOf(destination)} ${destination.port}`;
+  const freshKey = `${sandbox ?? ""} ${scheme} ${where} ${generation} ${mayReachPrivate}`;
+  const poolKey = `${freshKey}${secretGeneration}`;
+  const keys = { sandbox, scheme, mayReachPrivate, generation, secretGeneration, freshKey, poolKey };
+  LAST_KEYS.set(destination, keys);
+  return keys;
 }
 
 /** Runs `step` until it is done, takes too long, or nobody is left who waits for it. */

@@ -7,15 +7,15 @@ import type { ExchangeRecord, Protocol, Recorder } from "../model/record.ts";
 /** A client that went away is no failure of anybody's; its record has neither status nor code. */
 const CLIENT_LEFT = 499;
 
-export class ExchangeDraft {
+/** It is the record itself, so that nothing is copied when the exchange is over. */
+export class ExchangeDraft implements ExchangeRecord {
   readonly #recorder: Recorder;
-  readonly #time = Date.now();
   readonly #started = performance.now();
-  readonly #listener: Listener;
-  readonly #client: string;
   #written = false;
   #waited = 0;
-  #overhead: number | undefined = undefined;
+  readonly time = Date.now();
+  readonly listener: Listener;
+  readonly client: string;
   sandbox: string | undefined = undefined;
   protocol: Protocol = "http/1.1";
   visibility: Visibility = "request";
@@ -32,12 +32,14 @@ export class ExchangeDraft {
   status: number | undefined = undefined;
   bytesOut = 0;
   bytesIn = 0;
+  durationMs = 0;
   failure: FailureCode | undefined = undefined;
+  overheadMs: number | undefined = undefined;
 
   constructor(recorder: Recorder, door: { readonly listener: Listener; readonly address: string }) {
     this.#recorder = recorder;
-    this.#listener = door.listener;
-    this.#client = door.address;
+    this.listener = door.listener;
+    this.client = door.address;
   }
 
   asked({
@@ -86,43 +88,29 @@ export class ExchangeDraft {
 
   /** The request leaves now. */
   leaves(): void {
-    this.#overhead = performance.now() - this.#started - this.#waited;
+    this.overheadMs = performance.now() - this.#started - this.#waited;
   }
 
   end(): void {
     if (this.#written) return;
     this.#written = true;
-    this.#recorder.exchange(this.#record());
+    this.durationMs = performance.now() - this.#started;
+    this.#recorder.exchange(this);
   }
 
-  #record(): ExchangeRecord {
-    const { destination, target } = this;
-    const query = target?.indexOf("?") ?? -1;
-    return {
-      time: this.#time,
-      sandbox: this.sandbox,
-      client: this.#client,
-      listener: this.#listener,
-      protocol: this.protocol,
-      visibility: this.visibility,
-      method: this.method,
-      host: destination?.kind === "name" ? destination.host : destination?.address.text,
-      // A lookup has none.
-      port: destination?.port || undefined,
-      path: query < 0 ? target : target?.slice(0, query),
-      verdict: this.verdict,
-      reason: this.reason,
-      rule: this.rule,
-      would: this.would,
-      injected: this.injected,
-      policy: this.policy,
-      status: this.status,
-      bytesOut: this.bytesOut,
-      bytesIn: this.bytesIn,
-      durationMs: performance.now() - this.#started,
-      failure: this.failure,
-      overheadMs: this.#overhead,
-    };
+  get host(): string | undefined {
+    const { destination } = this;
+    return destination?.kind === "name" ? destination.host : destination?.address.text;
+  }
+
+  /** A lookup has none. */
+  get port(): number | undefined {
+    return this.destination?.port || undefined;
+  }
+
+  get path(): string | undefined {
+    const query = this.target?.indexOf("?") ?? -1;
+    return query < 0 ? this.target : this.target?.slice(0, query);
   }
 }
 

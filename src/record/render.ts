@@ -36,7 +36,35 @@ export function renderRecord(record: ExchangeRecord, session: string, seq: numbe
 
 function rest(record: ExchangeRecord, room: Room): string {
   const field = room.field;
-  return `,"sandbox":${text(record.sandbox, field)},"client":${text(record.client, field)},"listener":"${record.listener}","protocol":"${record.protocol}","visibility":"${record.visibility}","method":${text(record.method, field)},"host":${text(record.host, field)},"port":${count(record.port)},"path":${text(record.path, room.path)},"verdict":"${record.verdict}","reason":${word(record.reason)},"rule":${text(record.rule, field)},"would":${word(record.would)},"injected":${list(record.injected, room.injected)},"policy":${quote(record.policy, field)},"status":${count(record.status)},"bytes_out":${count(record.bytesOut)},"bytes_in":${count(record.bytesIn)},"duration_ms":${milliseconds(record.durationMs)},"failure":${word(record.failure)}}\n`;
+  return `${who(record, field)},"listener":"${record.listener}","protocol":"${record.protocol}","visibility":"${record.visibility}","method":${text(record.method, field)},${where(record, field)},"path":${text(record.path, room.path)},"verdict":"${record.verdict}","reason":${word(record.reason)},"rule":${text(record.rule, field)},"would":${word(record.would)},"injected":${list(record.injected, room.injected)},"policy":${quote(record.policy, field)},"status":${count(record.status)},"bytes_out":${count(record.bytesOut)},"bytes_in":${count(record.bytesIn)},"duration_ms":${milliseconds(record.durationMs)},"failure":${word(record.failure)}}\n`;
+}
+
+/** Most records share these with the last one, and text that was made once is copied in one piece. */
+const who = remembered(
+  ({ sandbox, client }, limit) => `,"sandbox":${text(sandbox, limit)},"client":${text(client, limit)}`,
+  (one, other) => one.sandbox === other.sandbox && one.client === other.client,
+);
+const where = remembered(
+  ({ host, port }, limit) => `"host":${text(host, limit)},"port":${count(port)}`,
+  (one, other) => one.host === other.host && one.port === other.port,
+);
+
+function remembered<T extends Partial<ExchangeRecord>>(
+  render: (record: T, limit: number) => string,
+  same: (one: T, other: T) => boolean,
+): (record: T, limit: number) => string {
+  let last: { readonly record: T; readonly limit: number; readonly text: string } | undefined;
+  return (record, limit) => {
+    if (last?.limit !== limit || !same(last.record, record)) {
+      last = { record, limit, text: flat(render(record, limit)) };
+    }
+    return last.text;
+  };
+}
+
+/** The same text as one piece of memory, where concatenation leaves a tree. */
+function flat(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1");
 }
 
 /** RFC 3339, UTC, with milliseconds. A time that no calendar holds is clamped: a record is worth more than its time. */
@@ -65,7 +93,12 @@ function count(value: number | undefined): string {
 
 /** Microseconds are as fine as the clock is worth. */
 function milliseconds(value: number): string {
-  return count(Math.round(value * 1_000) / 1_000);
+  const micros = Math.round(value * 1_000);
+  if (!Number.isSafeInteger(micros) || micros < 0) return count(micros / 1_000);
+  // Two integers print several times faster than one fraction.
+  const whole = Math.floor(micros / 1_000);
+  const rest = micros - whole * 1_000;
+  return rest === 0 ? `${whole}` : `${whole}.${String(rest).padStart(3, "0")}`;
 }
 
 /** Names past the room are left out, and an ellipsis stands for them. */

@@ -76,9 +76,15 @@ function staysOnThisHop(
 
 /** CGI-like origins read `X_Api_Key` as `X-Api-Key`, so the alias counts as the field. */
 function isInjected(key: string, injections: readonly { readonly key: string }[]): boolean {
-  if (injections.length === 0) return false;
-  const plain = key.includes("_") ? key.replaceAll("_", "-") : key;
-  return injections.some((injection) => injection.key.replaceAll("_", "-") === plain);
+  for (const injection of injections) {
+    if (injection.key.length !== key.length) continue;
+    if (injection.key === key || hyphenated(injection.key) === hyphenated(key)) return true;
+  }
+  return false;
+}
+
+function hyphenated(key: string): string {
+  return key.replaceAll("_", "-");
 }
 
 /** The decided name and no other spelling of it: what was judged is what the origin reads. */
