@@ -2,6 +2,7 @@
 import type { Server, Socket } from "node:net";
 import { ConnectionCaps } from "./accept/connection-caps.ts";
 import { createListener } from "./accept/listener.ts";
+import { openRedirections } from "./accept/original-destination.ts";
 import { createDeadlines } from "./base/deadlines.ts";
 import { LiveSet } from "./base/live-set.ts";
 import { runConnection } from "./connection.ts";
@@ -10,8 +11,9 @@ import { Forwarder } from "./forward/forwarder.ts";
 import { createResolver } from "./forward/resolve.ts";
 import { createSurroundings } from "./forward/surroundings.ts";
 import { createUpstreamTls } from "./forward/upstream-tls.ts";
+import { createGatewayDoor, type GatewayDoor } from "./gateway-door.ts";
 import { type JailDoor, openJailDoor } from "./jail-door.ts";
-import type { Config } from "./model/config.ts";
+import type { Config, GatewayEndpoint } from "./model/config.ts";
 import type { Limits } from "./model/limits.ts";
 import type { NetworkSource } from "./model/policy.ts";
 import type { Recorder } from "./model/record.ts";
@@ -45,6 +47,8 @@ export interface Gate {
   readonly listener: Server;
   /** A door for one sandbox whose network is ours alone; without an id for whoever the top-level `network` is for. */
   openDoor(sandbox: string | undefined): JailDoor;
+  /** Takes what the firewall redirects here, from now until the drain. Rejects with `E_CONFIG`. */
+  openGateway(gateway: GatewayEndpoint): Promise<void>;
   /** Puts another config in force: at once, as a whole, and for what is under way too. Throws `E_CONFIG`. */
   apply(config: Config): void;
   metrics(): Promise<MetricsPart>;
@@ -76,6 +80,7 @@ class RunningGate implements Gate {
   readonly #leaves: LeafCache;
   readonly #world: World;
   readonly #ticking: NodeJS.Timeout;
+  #gateway: GatewayDoor | undefined = undefined;
   #inForce: InForce;
   #ids: Ids;
   #outward: Outward;
@@ -120,6 +125,13 @@ class RunningGate implements Gate {
     return openJailDoor(sandbox, this.#world, () => performance.now());
   }
 
+  async openGateway(gateway: GatewayEndpoint): Promise<void> {
+    const redirections = await openRedirections();
+    const options = { gateway, redirections, now: () => performance.now() };
+    this.#gateway = createGatewayDoor(options, this.#world);
+    await this.#gateway.listen();
+  }
+
   apply(config: Config): void {
     // Whatever may fail comes first, so that a config is taken up whole or not at all.
     const force = takeUp(config, this.#options, this.#inForce.secrets);
@@ -157,6 +169,7 @@ class RunningGate implements Gate {
   async drain(): Promise<void> {
     this.#draining = true;
     this.listener.close();
+    this.#gateway?.close();
     const { connections, live } = this.#world;
     for (const connection of [...connections]) connection.drain();
     const last = performance.now() + this.#limits.drain_timeout;

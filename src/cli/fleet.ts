@@ -68,7 +68,7 @@ export function createLocalFleet({ config, env, jailEvents }: FleetOptions): Fle
   const jails = new Jails(gate, config, jailEvents);
   return {
     start: async () => {
-      await startListening(gate, config);
+      await startListening(gate, config, WHOLE);
       await jails.apply(config, placesOf(config, WHOLE));
     },
     apply: async (next) => {
@@ -95,8 +95,10 @@ export function openGate(
   return createGate({ config, ca: openCa(config.caDir), ticketSecret, env, version: VERSION, session });
 }
 
-export async function startListening(gate: Gate, config: Config): Promise<void> {
-  if (config.listen.proxy !== undefined) await listen(gate.listener, config.listen.proxy);
+export async function startListening(gate: Gate, { listen: doors }: Config, share: Share): Promise<void> {
+  if (doors.proxy !== undefined) await listen(gate.listener, doors.proxy);
+  // One process alone: it knows which names the addresses stand for that its DNS gave out.
+  if (doors.gateway !== undefined && share.index === 0) await gate.openGateway(doors.gateway);
 }
 
 /** A worker that dies this soon after its start, this often in a row, will not live: give up. */

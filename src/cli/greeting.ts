@@ -9,6 +9,9 @@ export function greeting(config: Config): string {
   const lines = [
     `sallyport ${VERSION}: ${policy.mode === "enforce" ? "enforcing" : "EVALUATING ONLY, refusing next to nothing, with"} policy ${policy.digest.slice(0, 12)} of ${shorter(config.file)}`,
     listen.proxy === undefined ? "proxy   none" : `proxy   http://${urlHost(listen.proxy)}`,
+    ...(listen.gateway === undefined
+      ? []
+      : [`gateway port ${listen.gateway.address.port} for ${listen.gateway.interfaces.join(", ")}`]),
     listen.admin === undefined
       ? "admin   none"
       : `admin   http://${urlHost(listen.admin)}/metrics /healthz /readyz`,

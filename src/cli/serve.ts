@@ -12,6 +12,7 @@ import { problemsOf, renderProblem } from "./check.ts";
 import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, stringOf, UsageError } from "./command.ts";
 import { environment, hardenProcess } from "./environment.ts";
 import { createLocalFleet, createWorkerFleet, type Fleet } from "./fleet.ts";
+import { createGatewayFirewall, type GatewayFirewall } from "./gateway-firewall.ts";
 import { greeting } from "./greeting.ts";
 import { loggedJails } from "./jails.ts";
 import { VERSION } from "./version.ts";
@@ -54,6 +55,7 @@ class Service {
   readonly #log: Log;
   readonly #metrics: Metrics;
   readonly #fleet: Fleet;
+  readonly #firewall: GatewayFirewall;
   #config: Config;
   #secrets: Secrets;
   #generation = 1;
@@ -75,6 +77,7 @@ class Service {
       sandboxes: () => [],
     });
     this.#fleet = this.#createFleet();
+    this.#firewall = createGatewayFirewall(config.listen.gateway, this.#log, process.stderr);
     this.#reloaded = { ok: true, at: Date.now(), problem: undefined };
     this.#tookUp(config);
   }
@@ -83,6 +86,8 @@ class Service {
   async run(): Promise<number> {
     const stopped = signalled(["SIGTERM", "SIGINT"]);
     const admin = this.#createAdmin();
+    // Before anything listens: what the rules do not let through never got through.
+    await this.#firewall.apply(this.#config);
     await this.#fleet.start();
     await admin?.listen();
     this.#listening = true;
@@ -97,6 +102,7 @@ class Service {
     watching.close();
     this.#draining = true;
     this.#log.info("Draining", { signal });
+    await this.#firewall.release();
     await this.#fleet.drain();
     await admin?.close();
     this.#log.info("Stopped");
@@ -167,7 +173,7 @@ class Service {
     }
     try {
       this.#generation += 1;
-      await this.#fleet.apply(loaded.config);
+      await this.#takeUp(loaded.config);
     } catch (error) {
       this.#refused(why, error instanceof Error ? error.message : "The config cannot be used");
       return;
@@ -176,6 +182,17 @@ class Service {
     this.#sayWhatNeedsRestart(loaded.config);
     this.#tookUp(loaded.config);
     this.#log.info("Config taken up", { why, policy: loaded.config.policy.digest.slice(0, 12) });
+  }
+
+  /** Rules first: a sandbox that is new is then held to its address before it is believed. */
+  async #takeUp(config: Config): Promise<void> {
+    await this.#firewall.apply(config);
+    try {
+      await this.#fleet.apply(config);
+    } catch (error) {
+      await this.#firewall.apply(this.#config);
+      throw error;
+    }
   }
 
   #secretsOf({ templates }: Config): Secrets {

@@ -40,8 +40,8 @@ async function start(
   try {
     const config = configOf(order);
     const gate = openGate(config, env, Buffer.from(order.ticketSecret, "base64"));
-    await startListening(gate, config);
     const { share } = order;
+    await startListening(gate, config, share);
     const jails = new Jails(gate, config, loggedJails(createLog(process.stderr, gate.redact.bind(gate))));
     await jails.apply(config, placesOf(config, share));
     tellState(gate);

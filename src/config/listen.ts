@@ -2,17 +2,20 @@
 import { parseIpAddress } from "../base/ip.ts";
 import type { AdminEndpoint, Config, Endpoint } from "../model/config.ts";
 import { readEndpoint } from "./endpoint.ts";
-import { readMap } from "./expect.ts";
+import { type Fields, readMap } from "./expect.ts";
+import { readGateway } from "./gateway.ts";
 import { ADMIN_KEYS, LISTEN_KEYS } from "./keys.ts";
 import { isLoopback } from "./ranges.ts";
+import type { Report } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import { readTemplate } from "./template.ts";
 import type { Position, TreeNode } from "./tree.ts";
-import { refuseGateway, refuseReverse } from "./unbuilt.ts";
+import { refuseReverse } from "./unbuilt.ts";
 
 const DEFAULT_LISTEN: Config["listen"] = {
   proxy: { host: "127.0.0.1", port: 8080 },
   admin: { host: "127.0.0.1", port: 9464, token: undefined },
+  gateway: undefined,
 };
 
 /** Without the section both doors stand at their defaults; with it, those that it names. */
@@ -26,19 +29,39 @@ export function readListen(
   if (fields === undefined) return DEFAULT_LISTEN;
   const proxyNode = fields.get("proxy");
   const adminNode = fields.get("admin");
-  const gateway = fields.get("gateway");
+  const gatewayNode = fields.get("gateway");
   const reverse = fields.get("reverse");
   const proxy = proxyNode && readEndpoint(report, proxyNode, "`proxy`");
   const admin = adminNode && readAdmin(scope, adminNode);
-  if (gateway !== undefined) refuseGateway(report, gateway, fields.keyAt("gateway"));
+  const gateway = gatewayNode && readGateway(report, gatewayNode);
   if (reverse !== undefined) refuseReverse(report, reverse, fields.keyAt("reverse"));
-  if (proxyNode === undefined) report.error(fields.at, "`listen` opens no door; name at least `proxy`");
+  if (proxyNode === undefined && gatewayNode === undefined) {
+    report.error(fields.at, "`listen` opens no door; name at least `proxy` or `gateway`");
+  }
   if (proxy !== undefined && !hasSandboxes) warnOfOpenProxy(scope, proxy, fields.keyAt("proxy"));
   if (admin !== undefined) warnOfOpenAdmin(scope, admin, fields.keyAt("admin"));
+  const listen = { proxy, admin, gateway };
+  checkClashes(report, fields, listen);
+  return listen;
+}
+
+function checkClashes(
+  report: Report,
+  fields: Fields<(typeof LISTEN_KEYS)[number]>,
+  { proxy, admin, gateway }: Config["listen"],
+): void {
   if (proxy !== undefined && admin !== undefined && clash(proxy, admin)) {
     report.error(fields.keyAt("admin"), "`proxy` and `admin` cannot stand at the same address and port");
   }
-  return { proxy, admin };
+  for (const place of gateway === undefined ? [] : [gateway.address, gateway.dns]) {
+    for (const other of [proxy, admin]) {
+      if (other === undefined || !clash(place, other)) continue;
+      report.error(
+        fields.keyAt("gateway"),
+        `\`gateway\` cannot stand at port ${place.port}, where another door is`,
+      );
+    }
+  }
 }
 
 function readAdmin(scope: Scope, node: TreeNode): AdminEndpoint | undefined {

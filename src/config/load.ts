@@ -103,10 +103,11 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   const { upstream, ...ranges } = readUpstream(start, present(fields.get("upstream")));
   const scope = { ...start, ...ranges };
   const sandboxNode = present(fields.get("sandboxes"));
-  const { sources: sandboxes, setups } = readSandboxes(scope, sandboxNode);
   // Entries with errors count too: what is said of a file without sandboxes would not help.
   const hasSandboxes =
     sandboxNode !== undefined && !(sandboxNode.kind === "list" && sandboxNode.items.length === 0);
+  const listen = readListen(scope, present(fields.get("listen")), hasSandboxes);
+  const { sources: sandboxes, setups } = readSandboxes(scope, sandboxNode, listen.gateway?.interfaces);
   const network = readNetwork(scope, fields.get("network"), "network");
   const credentials = present(fields.get("credentials"));
   const hooks = present(fields.get("hooks"));
@@ -131,7 +132,7 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   return {
     file: origin.file,
     text: origin.text,
-    listen: readListen(scope, present(fields.get("listen")), hasSandboxes),
+    listen,
     caDir: resolve(folder, readPath(scope, present(fields.get("ca")), "`ca`", "dir") ?? "certs"),
     workers: readWorkers(scope, fields.get("workers")),
     policy,

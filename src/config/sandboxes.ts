@@ -1,5 +1,6 @@
 /** The `sandboxes` section: who may ask, and by what it is known. Pure. */
 
+import { isInterfaceName } from "../base/interface-name.ts";
 import { rangesOverlap } from "../base/ip.ts";
 import type { SandboxSetup } from "../model/config.ts";
 import type { SandboxSource } from "../model/policy.ts";
@@ -31,10 +32,15 @@ interface PlacedSandbox {
 /** Shorter tokens can be guessed. */
 const MIN_TOKEN = 16;
 
-export function readSandboxes(scope: Scope, node: TreeNode | undefined): ReadSandboxes {
+/** `gateway`: the interfaces of that door, where there is one. */
+export function readSandboxes(
+  scope: Scope,
+  node: TreeNode | undefined,
+  gateway: readonly string[] | undefined,
+): ReadSandboxes {
   const items = node && readList(scope.report, node, "`sandboxes`");
   const placed = (items ?? []).flatMap((item, index) => {
-    const sandbox = readSandbox(scope, item, `sandboxes[${index}]`);
+    const sandbox = readSandbox(scope, item, `sandboxes[${index}]`, gateway);
     return sandbox === undefined ? [] : [sandbox];
   });
   checkUnique(scope.report, placed);
@@ -42,7 +48,12 @@ export function readSandboxes(scope: Scope, node: TreeNode | undefined): ReadSan
   return { sources: placed.map(({ sandbox }) => sandbox), setups: placed.map(({ setup }) => setup) };
 }
 
-function readSandbox(scope: Scope, node: TreeNode, key: string): PlacedSandbox | undefined {
+function readSandbox(
+  scope: Scope,
+  node: TreeNode,
+  key: string,
+  gateway: readonly string[] | undefined,
+): PlacedSandbox | undefined {
   const { report } = scope;
   const fields = readMap(report, node, "An entry of `sandboxes`", SANDBOX_KEYS);
   if (fields === undefined) return undefined;
@@ -51,8 +62,7 @@ function readSandbox(scope: Scope, node: TreeNode, key: string): PlacedSandbox |
   const sourceNode = fields.get("source");
   const ranges = (sourceNode && readRanges(report, sourceNode, "`source`")) ?? [];
   const token = readToken(scope, fields, `${key}.token`);
-  checkLink(report, fields, "interface", /^[^\s/\0]{1,15}$/);
-  checkLink(report, fields, "mac", /^[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}$/);
+  const link = readLink(report, fields, gateway !== undefined);
   if (!fields.has("source") && !fields.has("token") && !fields.has("netns")) {
     const message = "Without `source`, `token` or `netns` this sandbox is known to `run` and `attach` alone";
     report.warn(fields.at, message);
@@ -67,7 +77,7 @@ function readSandbox(scope: Scope, node: TreeNode, key: string): PlacedSandbox |
   if (id === undefined) return undefined;
   const source = ranges.map(({ range }) => range);
   const setup = { id, ...readSetup(scope, fields) };
-  return { sandbox: { id, source, token, network }, setup, ranges, at: fields.keyAt("id") };
+  return { sandbox: { id, source, token, network, ...link }, setup, ranges, at: fields.keyAt("id") };
 }
 
 function readToken(scope: Scope, fields: SandboxFields, key: string): string | undefined {
@@ -90,19 +100,45 @@ function readSetup(scope: Scope, fields: SandboxFields): Pick<SandboxSetup, "net
   };
 }
 
-function checkLink(report: Report, fields: SandboxFields, key: "interface" | "mac", form: RegExp): void {
+/** What else it is known by at the gateway, beside its address. */
+function readLink(
+  report: Report,
+  fields: SandboxFields,
+  counts: boolean,
+): Pick<SandboxSource, "interface" | "mac"> {
+  const via = readLinkText(report, fields, "interface", (text) => isInterfaceName(text) && text !== "lo");
+  const mac = readLinkText(report, fields, "mac", (text) =>
+    /^[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}$/.test(text),
+  );
+  for (const [key, value] of [
+    ["interface", via],
+    ["mac", mac],
+  ] as const) {
+    if (value === undefined) continue;
+    const at = fields.keyAt(key);
+    if (!counts)
+      report.warn(at, `\`${key}\` is not checked at the proxy's door: \`source\` and \`token\` are`);
+    else if (!fields.has("source")) report.error(at, `\`${key}\` narrows a \`source\`, and there is none`);
+  }
+  return {
+    ...(via === undefined ? {} : { interface: via }),
+    ...(mac === undefined ? {} : { mac: mac.toLowerCase() }),
+  };
+}
+
+function readLinkText(
+  report: Report,
+  fields: SandboxFields,
+  key: "interface" | "mac",
+  fits: (text: string) => boolean,
+): string | undefined {
   const node = fields.get(key);
   const text = node && readText(report, node, `\`${key}\``);
-  if (node === undefined || text === undefined) return;
-  if (!form.test(text)) {
-    const expected = key === "mac" ? "a MAC address such as `02:00:00:00:00:11`" : "the name of an interface";
-    report.error(node.at, `\`${key}\` must be ${expected}`);
-  } else {
-    report.warn(
-      fields.keyAt(key),
-      `\`${key}\` is not checked at the proxy's door: \`source\` and \`token\` are`,
-    );
-  }
+  if (node === undefined || text === undefined) return undefined;
+  if (fits(text)) return text;
+  const expected = key === "mac" ? "a MAC address such as `02:00:00:00:00:11`" : "the name of an interface";
+  report.error(node.at, `\`${key}\` must be ${expected}`);
+  return undefined;
 }
 
 function checkUnique(report: Report, sandboxes: readonly PlacedSandbox[]): void {

@@ -4,7 +4,7 @@ import { parseDomain } from "./domain.ts";
 import { readEndpoint } from "./endpoint.ts";
 import { readId } from "./entry.ts";
 import { type Fields, isNull, readChoice, readList, readMap, readText, readTexts } from "./expect.ts";
-import { CREDENTIAL_KEYS, GATEWAY_KEYS, HOOK_KEYS, PARENT_PROXY_KEYS } from "./keys.ts";
+import { CREDENTIAL_KEYS, HOOK_KEYS, PARENT_PROXY_KEYS } from "./keys.ts";
 import type { Report } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import { readTemplate } from "./template.ts";
@@ -14,17 +14,6 @@ import { readDuration } from "./units.ts";
 /** From 100 ms to ten minutes. */
 const HOOK_TIMEOUT = { min: 100, max: 600_000 };
 const LOCATIONS = ["header", "query", "body"] as const;
-
-export function refuseGateway(report: Report, node: TreeNode, at: Position): void {
-  const fields = readMap(report, node, "`gateway`", GATEWAY_KEYS);
-  if (fields !== undefined) {
-    need(report, fields, "address", (value) => readEndpoint(report, value, "`address`"));
-    need(report, fields, "dns", (value) => readEndpoint(report, value, "`dns`"));
-    need(report, fields, "interfaces", (value) => readTexts(report, value, "`interfaces`"));
-    may(fields, "firewall", (value) => readChoice(report, value, "`firewall`", ["apply", "print", "none"]));
-  }
-  refuse(report, at, "`gateway`");
-}
 
 export function refuseReverse(report: Report, node: TreeNode, at: Position): void {
   readEndpoint(report, node, "`reverse`");

@@ -11,6 +11,7 @@ export interface Config {
   readonly listen: {
     readonly proxy: Endpoint | undefined;
     readonly admin: AdminEndpoint | undefined;
+    readonly gateway: GatewayEndpoint | undefined;
   };
   /** Absolute. */
   readonly caDir: string;
@@ -72,4 +73,15 @@ export type LoadResult =
 export interface AdminEndpoint extends Endpoint {
   /** Key in `templates` of the token that everything but the three public pages needs. */
   readonly token: string | undefined;
+}
+
+/** The door of namespaces whose default route is this host. */
+export interface GatewayEndpoint {
+  /** Where their TCP is redirected to. */
+  readonly address: Endpoint;
+  /** Where their port 53 is redirected to, UDP and TCP. */
+  readonly dns: Endpoint;
+  /** Names of interfaces, or patterns with `*` at the end. */
+  readonly interfaces: readonly string[];
+  readonly firewall: "apply" | "print" | "none";
 }

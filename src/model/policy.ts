@@ -63,6 +63,10 @@ export interface SandboxSource {
   /** Key of the token's template in `secrets/`; undefined where the sandbox has none. */
   readonly token: string | undefined;
   readonly network: NetworkSource;
+  /** At the gateway: the interface, or the port of a bridge, that it sends by. */
+  readonly interface?: string;
+  /** At the gateway: lower case. */
+  readonly mac?: string;
 }
 
 export interface AddressRange {

@@ -11,6 +11,7 @@ const PACKAGES = {
   setpriv: "util-linux",
   mount: "util-linux or mount",
   ip: "iproute2",
+  nft: "nftables",
   env: "coreutils",
   sh: "dash or bash",
 } as const;

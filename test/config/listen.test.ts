@@ -8,13 +8,18 @@ const HEAD = "version: 1\nnetwork: { allowlist: [] }\n";
 const ADMIN = { host: "127.0.0.1", port: 9464, token: undefined };
 
 test("readListen: without the section both doors stand on loopback", () => {
-  assert.deepEqual(configOf(HEAD).listen, { proxy: { host: "127.0.0.1", port: 8080 }, admin: ADMIN });
+  assert.deepEqual(configOf(HEAD).listen, {
+    proxy: { host: "127.0.0.1", port: 8080 },
+    admin: ADMIN,
+    gateway: undefined,
+  });
 });
 
 test("readListen: with the section those doors are opened that it names", () => {
   assert.deepEqual(configOf(`${HEAD}listen: { proxy: 127.0.0.1:0 }\n`).listen, {
     proxy: { host: "127.0.0.1", port: 0 },
     admin: undefined,
+    gateway: undefined,
   });
 });
 
@@ -36,7 +41,7 @@ testProblems("readListen", HEAD, [
     "listen: { proxy: 127.0.0.1:1, prox: 127.0.0.1:2 }\n",
     "3:31 Unknown key `prox`; did you mean `proxy`?",
   ],
-  ["no door is an error", "listen: {}\n", "3:9 `listen` opens no door; name at least `proxy`"],
+  ["no door is an error", "listen: {}\n", "3:9 `listen` opens no door; name at least `proxy` or `gateway`"],
   ["a list is no section", "listen: []\n", "3:9 `listen` must be a map of keys and values, found a list"],
   [
     "two doors at one place are refused",

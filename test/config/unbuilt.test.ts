@@ -5,24 +5,6 @@ import { testProblems } from "./support.ts";
 const HEAD = "version: 1\nnetwork: { allowlist: [ { domain: a.example } ] }\n";
 const NOT = "is not in this version";
 
-testProblems("refuseGateway", `${HEAD}listen:\n  proxy: 127.0.0.1:1\n  gateway:`, [
-  [
-    "a whole one",
-    ' { address: "[::]:15001", dns: "[::]:15053", interfaces: [sbx0, "veth-*"], firewall: apply }\n',
-    `5:3 \`gateway\` ${NOT}`,
-  ],
-  [
-    "its form is checked",
-    " { address: 15001, interfaces: sbx0, firewall: on }\n",
-    `5:3 \`gateway\` ${NOT}`,
-    "5:12 `dns` is missing here",
-    "5:23 `address` must be an address and a port; write `127.0.0.1:15001`, or `[::]:15001` for every address",
-    "5:42 `interfaces` must be a list, found text",
-    "5:58 `firewall` must be one of `apply`, `print`, `none`",
-  ],
-  ["no map", " x\n", `5:3 \`gateway\` ${NOT}`, "5:12 `gateway` must be a map of keys and values, found text"],
-]);
-
 testProblems("refuseReverse", `${HEAD}listen:\n  proxy: 127.0.0.1:1\n  reverse:`, [
   ["a whole one", " 127.0.0.1:8081\n", `5:3 \`reverse\` ${NOT}`],
   [
