@@ -4,7 +4,7 @@ import { answerInbound, CONNECTED } from "./accept/answer.ts";
 import type { Cap } from "./accept/connection-caps.ts";
 import { endTls } from "./accept/end-tls.ts";
 import { Http2Connection, type Http2Ends } from "./accept/h2-connection.ts";
-import { type Arrival, Http1Connection, type Http1Ends, type Passage } from "./accept/http1-connection.ts";
+import { type Asking, Http1Connection, type Http1Ends, type Passage } from "./accept/http1-connection.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
 import { type Answer, answerFailure, refusalOf } from "./accept/refusal.ts";
 import { parseIpAddress } from "./base/ip.ts";
@@ -18,6 +18,7 @@ import type { Listener, Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { HttpVersion, Raw } from "./model/inbound.ts";
 import { ExchangeDraft } from "./record/draft.ts";
+import { runSocks } from "./socks.ts";
 import { runTunnel, type TunnelEnd } from "./tunnel.ts";
 import { tlsAlert } from "./wire/tls-alert.ts";
 import { ask, type ClientConnection, type InForce, type World } from "./world.ts";
@@ -59,6 +60,10 @@ export function serve(ends: Http1Ends & Troubled, door: Door, cap: Cap, world: W
       },
       malformed: (failure) => recordMalformed(failure, "http/1.1", door, world),
       closed: () => void world.connections.delete(connection),
+      // Inside a tunnel, or in a jail, nobody was told of a SOCKS proxy.
+      ...(door.listener === "explicit" && door.tunnel === undefined
+        ? { socks: (raw: Raw) => runSocks(raw, ends.transport, { door, cap, world, connect: runConnect }) }
+        : {}),
     },
     world,
   );
@@ -103,7 +108,7 @@ function recordMalformed(failure: Failure, protocol: HttpVersion, door: Door, wo
 }
 
 /** CONNECT: decided on its name alone. Ends in a record unless the requests inside make their own. */
-async function runConnect(arrival: Arrival, cap: Cap, world: World): Promise<void> {
+async function runConnect(arrival: Asking, cap: Cap, world: World): Promise<void> {
   const { inbound, door } = arrival;
   const record = new ExchangeDraft(world.recorder, door);
   record.method = "CONNECT";
@@ -127,7 +132,7 @@ async function runConnect(arrival: Arrival, cap: Cap, world: World): Promise<voi
 
 /** A denial, `inspected` where records follow from inside, or undefined where a tunnel came to its end. */
 async function proceed(
-  arrival: Arrival,
+  arrival: Asking,
   cap: Cap,
   record: ExchangeDraft,
   world: World,
@@ -224,7 +229,7 @@ function live(connection: ClientConnection, question: Question, world: World): v
 }
 
 /** In words where the CONNECT is unanswered; after that in an alert, for nobody reads HTTP there any more. */
-function refuse(denial: Denial, { inbound, transport }: Arrival, record: ExchangeDraft): void {
+function refuse(denial: Denial, { inbound, transport }: Passage, record: ExchangeDraft): void {
   record.refused(denial);
   if (inbound.responded === undefined) {
     answerInbound(inbound, refusalOf(denial, aboutOf(record)));

@@ -1,7 +1,7 @@
 /** What the sentences share: the world they act on, and the steps that both of them take. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { ConnectionCaps } from "./accept/connection-caps.ts";
-import type { Arrival } from "./accept/http1-connection.ts";
+import type { Asking } from "./accept/http1-connection.ts";
 import type { LiveSet } from "./base/live-set.ts";
 import { classifyAddress } from "./decide/address-class.ts";
 import { decideAddress, type Surroundings } from "./decide/decide-address.ts";
@@ -68,7 +68,11 @@ export type Asked =
   | { readonly client: Client | undefined; readonly destination: Destination; readonly denial: Denial };
 
 /** Who asks for where; a denial where nobody in particular does, or the claims differ. Throws `E_BAD_REQUEST`. */
-export function ask(arrival: Arrival, visibility: Visibility, force: InForce): Asked {
+export function ask(
+  arrival: Pick<Asking, "claims" | "door" | "inbound">,
+  visibility: Visibility,
+  force: InForce,
+): Asked {
   const { claims, door, inbound } = arrival;
   const { agree, destination } = identifyDestination(claims, door);
   const client =
@@ -203,7 +207,8 @@ function deny(reason: Denial["reason"]): Denial {
   return { verdict: "deny", reason, rule: undefined };
 }
 
-function tokenMatches(secrets: Secrets, key: string, presented: string): boolean {
+/** Compares in constant time; false where the token is not to be had. */
+export function tokenMatches(secrets: Secrets, key: string, presented: string): boolean {
   const rendered = secrets.render(key);
   return rendered.ok && timingSafeEqual(digestOf(rendered.value), digestOf(presented));
 }

@@ -9,6 +9,7 @@ import type { Limits } from "../model/limits.ts";
 import { BodyReader } from "../wire/body-reader.ts";
 import { findHeadEnd } from "../wire/find-head.ts";
 import { type ParsedRequest, parseRequestHead } from "../wire/request-head.ts";
+import { SOCKS_VERSION } from "../wire/socks5.ts";
 import { answerBytes } from "./answer.ts";
 import { type Claimed, claimsOf } from "./claims.ts";
 import { Http1Inbound, type InboundHost } from "./http1-inbound.ts";
@@ -23,6 +24,9 @@ export interface Arrival {
   readonly transport: Socket;
 }
 
+/** A request for a destination, whatever protocol it came in: what is needed to ask who wants what. */
+export type Asking = Pick<Arrival, "claims" | "door" | "inbound" | "transport">;
+
 /** A connection that may be looked into or relayed: what is left of an arrival once nothing of HTTP is asked for. */
 export type Passage = Pick<Arrival, "door" | "inbound" | "transport">;
 
@@ -32,6 +36,8 @@ export interface Http1Handlers {
   /** Not HTTP, or not in time: what to tell the client, if anything. */
   malformed(failure: Failure): Answer | undefined;
   closed(): void;
+  /** The first byte is SOCKS5's: the connection is somebody else's from here. Absent: it is malformed HTTP. */
+  socks?(raw: Raw): void;
 }
 
 export interface Http1Ends {
@@ -72,6 +78,8 @@ export class Http1Connection implements InboundHost, Expiring {
   #body: BodyReader | undefined = undefined;
   #flowing = false;
   #ended = false;
+  /** No byte has come yet. */
+  #silent = true;
   /** The last answer has left the gate whole. */
   #flushed = false;
 
@@ -203,6 +211,14 @@ export class Http1Connection implements InboundHost, Expiring {
   };
 
   #takeHead(bytes: Buffer): void {
+    if (this.#silent) {
+      this.#silent = false;
+      if (bytes[0] === SOCKS_VERSION && this.#handlers.socks !== undefined) {
+        this.#buffered = bytes;
+        this.#handlers.socks(this.detach());
+        return;
+      }
+    }
     if (this.#buffered.length === 0) {
       this.#buffered = bytes;
       this.deadline = this.#in(this.#around.limits.head_timeout);

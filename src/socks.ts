@@ -1,0 +1,49 @@
+/** SOCKS5 on the proxy port: its one request takes the way of a CONNECT. */
+import type { Socket } from "node:net";
+import type { Cap } from "./accept/connection-caps.ts";
+import type { Asking } from "./accept/http1-connection.ts";
+import { Socks5Connection } from "./accept/socks5-connection.ts";
+import { identifyClient } from "./identify/identify-client.ts";
+import type { Door } from "./model/arrival.ts";
+import { Failure } from "./model/failure.ts";
+import type { Raw } from "./model/inbound.ts";
+import { ExchangeDraft } from "./record/draft.ts";
+import { tokenMatches, type World } from "./world.ts";
+
+export interface SocksSetting {
+  /** The door of the listener; what comes of it is told apart as `socks`. */
+  readonly door: Door;
+  readonly cap: Cap;
+  readonly world: World;
+  /** Runs the request as a CONNECT, to its record. */
+  readonly connect: (arrival: Asking, cap: Cap, world: World) => Promise<void>;
+}
+
+export function runSocks(raw: Raw, socket: Socket, { door, cap, world, connect }: SocksSetting): void {
+  const socks: Door = { ...door, listener: "socks" };
+  new Socks5Connection(
+    socket,
+    socks,
+    {
+      identified: (proxyAuthorization) => {
+        const { sandboxes, secrets } = world.inForce();
+        const claims = { address: door.address, proxyAuthorization };
+        const matches = (key: string, presented: string) => tokenMatches(secrets, key, presented);
+        return identifyClient(claims, sandboxes, matches) !== undefined;
+      },
+      request: (arrival) => void connect(arrival, cap, world),
+      failed: (outcome) => recordFailed(outcome, socks, world),
+    },
+    world,
+  ).begin(raw.early);
+}
+
+function recordFailed(outcome: Failure | "identity-unknown", door: Door, world: World): void {
+  const record = new ExchangeDraft(world.recorder, door);
+  record.policy = world.inForce().digest;
+  record.protocol = "tls-tunnel";
+  record.visibility = "destination";
+  if (outcome instanceof Failure) record.failed(outcome);
+  else record.refused({ verdict: "deny", reason: outcome, rule: undefined });
+  record.end();
+}
