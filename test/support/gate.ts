@@ -1,7 +1,7 @@
 /** Starts the real program in the gate's namespace, with a config of the test's, and watches all that it says. */
 import type { ChildProcess } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -98,7 +98,8 @@ export async function startGate(
     stdio: ["ignore", "pipe", "pipe"],
   });
   const output = listenTo(child, internet);
-  const gate = gateOf(internet, child, { directory, configFile, output });
+  const given = new Set(Object.keys(options.files ?? {}));
+  const gate = gateOf(internet, child, { directory, configFile, output, given });
   internet.onClose(() => gate.stop());
   await untilReady(gate, child, output);
   return gate;
@@ -140,9 +141,12 @@ interface Parts {
   readonly directory: string;
   readonly configFile: string;
   readonly output: Output;
+  /** Names of the files that the test put there. */
+  readonly given: ReadonlySet<string>;
 }
 
-function gateOf(internet: Internet, child: ChildProcess, { directory, configFile, output }: Parts): Gate {
+function gateOf(internet: Internet, child: ChildProcess, parts: Parts): Gate {
+  const { directory, configFile, output, given } = parts;
   const taken = new Set<RecordLine>();
   const ended = once(child, "close").then(
     ([code, signal]) => (code as number | null) ?? signalStatus(signal),
@@ -199,7 +203,10 @@ function gateOf(internet: Internet, child: ChildProcess, { directory, configFile
       child.kill(name);
     },
     stop() {
-      stopping ??= stop(child, ended).finally(() => internet.canary.assertUnseen());
+      stopping ??= stop(child, ended).finally(() => {
+        lookThroughFiles(directory, given, internet);
+        internet.canary.assertUnseen();
+      });
       return stopping;
     },
   };
@@ -277,6 +284,15 @@ function caFile(directory: string): string {
   const certificates = files.filter((file) => readFileSync(file, "latin1").includes("BEGIN CERTIFICATE"));
   if (certificates.length !== 1) throw new Error(`${certificates.length} certificates in the CA's directory`);
   return certificates[0] ?? "";
+}
+
+/** Whatever the program wrote where it runs; the test's own secret files are left out. */
+function lookThroughFiles(directory: string, given: ReadonlySet<string>, internet: Internet): void {
+  for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" })) {
+    const file = join(directory, name);
+    if (given.has(name) || !statSync(file).isFile()) continue;
+    internet.canary.watch(`file ${name}`).see(readFileSync(file));
+  }
 }
 
 function signalStatus(signal: unknown): number {

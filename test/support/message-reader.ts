@@ -120,5 +120,5 @@ function readChunks(rest: string): Body | undefined {
 
 function fieldOf(line: string): readonly [string, string] {
   const colon = line.indexOf(":");
-  return [line.slice(0, colon), line.slice(colon + 1).trim()];
+  return [line.slice(0, colon), line.slice(colon + 1).replace(/^[ \t]+|[ \t]+$/g, "")];
 }

@@ -40,7 +40,16 @@ export async function run(
 
 /** Silent but for errors, through the proxy, trusting `caPem` (a file). */
 export async function curl(internet: Internet, caPem: string, ...args: readonly string[]): Promise<Outcome> {
-  const common = ["-sS", "--max-time", "10", "--proxy", PROXY_URL, "--cacert", caPem];
+  const common = [
+    "-sS",
+    "--suppress-connect-headers",
+    "--max-time",
+    "10",
+    "--proxy",
+    PROXY_URL,
+    "--cacert",
+    caPem,
+  ];
   return await run(internet, ["curl", ...common, ...args]);
 }
 
