@@ -1,22 +1,24 @@
 /** `serve`: every listener of one config, its reload, its drain and the operator's pages. */
 import cluster from "node:cluster";
 import { availableParallelism } from "node:os";
-import { createAdmin } from "../admin/server.ts";
+import { type Admin, createAdmin } from "../admin/server.ts";
 import { loadConfig } from "../config/load.ts";
 import { watchConfig } from "../config/watch.ts";
 import type { Config, LoadResult } from "../model/config.ts";
+import { Failure } from "../model/failure.ts";
 import { createLog, type Log } from "../record/log.ts";
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, sumMetrics } from "../record/metrics.ts";
 import { createSecrets, type Secrets } from "../secrets/secrets.ts";
 import { problemsOf, renderProblem } from "./check.ts";
 import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, stringOf, UsageError } from "./command.ts";
-import { environment, hardenProcess } from "./environment.ts";
-import { createLocalFleet, createWorkerFleet, type Fleet } from "./fleet.ts";
+import { environment, hardenProcess, ignoredVariables } from "./environment.ts";
+import { createLocalFleet, type Fleet, type WorkerDeath } from "./fleet.ts";
 import { createGatewayFirewall, type GatewayFirewall } from "./gateway-firewall.ts";
 import { greeting } from "./greeting.ts";
 import { loggedJails } from "./jails.ts";
 import { VERSION } from "./version.ts";
 import { runWorker } from "./worker.ts";
+import { createWorkerFleet } from "./worker-fleet.ts";
 
 export const serve: Command = {
   name: "serve",
@@ -75,6 +77,8 @@ class Service {
       node: process.versions.node,
       rules: () => [],
       sandboxes: () => [],
+      // A fleet of one is this process, and counts it itself.
+      process: workersOf(config) > 1,
     });
     this.#fleet = this.#createFleet();
     this.#firewall = createGatewayFirewall(config.listen.gateway, this.#log, process.stderr);
@@ -86,10 +90,12 @@ class Service {
   async run(): Promise<number> {
     const stopped = signalled(["SIGTERM", "SIGINT"]);
     const admin = this.#createAdmin();
-    // Before anything listens: what the rules do not let through never got through.
-    await this.#firewall.apply(this.#config);
-    await this.#fleet.start();
-    await admin?.listen();
+    try {
+      await this.#open(admin);
+    } catch (error) {
+      await this.#close(admin);
+      throw error;
+    }
     this.#listening = true;
     process.stderr.write(greeting(this.#config));
     const { file } = this.#config;
@@ -102,30 +108,40 @@ class Service {
     watching.close();
     this.#draining = true;
     this.#log.info("Draining", { signal });
-    await this.#firewall.release();
-    await this.#fleet.drain();
-    await admin?.close();
+    await this.#close(admin);
     this.#log.info("Stopped");
     this.#log.flush();
     return typeof process.exitCode === "number" ? process.exitCode : EXIT.fine;
   }
 
+  async #open(admin: Admin | undefined): Promise<void> {
+    for (const name of ignoredVariables(this.#env)) this.#log.warn("A variable has no effect here", { name });
+    // Before anything listens: what the rules do not let through never got through.
+    await this.#firewall.apply(this.#config);
+    await this.#fleet.start();
+    if (admin !== undefined) await listenAdmin(admin, this.#config);
+  }
+
+  async #close(admin: Admin | undefined): Promise<void> {
+    await this.#firewall.release();
+    await this.#fleet.drain();
+    await admin?.close();
+  }
+
   #createFleet(): Fleet {
-    const { workers } = this.#config;
-    const count = workers === "auto" ? availableParallelism() : workers;
+    const count = workersOf(this.#config);
     const options = {
       config: this.#config,
       env: this.#env,
       jailEvents: loggedJails(this.#log),
-      onWorkerDeath: (detail: { pid: number | undefined; code: number | null; signal: string | null }) => {
-        const { pid, code, signal } = detail;
-        this.#log.error("A worker died", { pid, code: code ?? "-", signal: signal ?? "-" });
+      onWorkerDeath: ({ pid, code, signal, problem }: WorkerDeath) => {
+        this.#log.error("A worker died", { pid, code: code ?? "-", signal: signal ?? "-", problem });
       },
     };
     return count === 1 ? createLocalFleet(options) : createWorkerFleet(options, count);
   }
 
-  #createAdmin(): ReturnType<typeof createAdmin> | undefined {
+  #createAdmin(): Admin | undefined {
     const { admin } = this.#config.listen;
     if (admin === undefined) return undefined;
     return createAdmin({
@@ -230,6 +246,23 @@ const YAML_KEYS = {
   workers: "workers",
   recordsFile: "records.file",
 } as const;
+
+function workersOf({ workers }: Config): number {
+  return workers === "auto" ? availableParallelism() : workers;
+}
+
+/** Throws `E_CONFIG` where the address cannot be had. */
+async function listenAdmin(admin: Admin, { listen }: Config): Promise<void> {
+  try {
+    await admin.listen();
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? `${error.code}` : "unknown";
+    const why = code === "EADDRINUSE" ? "something else listens there" : code;
+    const { host = "", port } = listen.admin ?? {};
+    const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+    throw new Failure("E_CONFIG", "operator", `Cannot listen on ${where} (listen.admin): ${why}`);
+  }
+}
 
 /** Resolves with the first of these signals; a second one ends the process at once. */
 function signalled(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {

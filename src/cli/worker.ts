@@ -13,16 +13,17 @@ const STATE_MS = 1_000;
 /** Runs until the supervisor orders a drain or is gone. */
 export function runWorker(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   return new Promise((resolve) => {
-    let running: Running | undefined;
+    let starting: Promise<Running | undefined> | undefined;
     // Signals are the supervisor's: a terminal sends them to the whole group.
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
     process.on("disconnect", () => process.exit(1));
     process.on("message", (order: Order) => {
-      if (order.kind === "start") {
-        void start(order, env).then((started) => {
-          running = started;
-        });
-      } else if (running !== undefined) void obey(order, running, resolve);
+      if (order.kind === "start") starting = start(order, env);
+      else if (starting === undefined) beforeStart(order);
+      else {
+        // An order that comes while it starts is obeyed after that.
+        void starting.then((running) => running && obey(order, running, resolve));
+      }
     });
   });
 }
@@ -48,9 +49,14 @@ async function start(
     report({ kind: "listening" });
     return { gate, jails, share };
   } catch (error) {
-    report({ kind: "refused", message: messageOf(error) });
+    report({ kind: "refused", message: messageOf(error) }, () => process.exit(1));
     return undefined;
   }
+}
+
+/** Of anything else the start order will tell the latest. */
+function beforeStart(order: Order): void {
+  if (order.kind === "drain") process.exit(0);
 }
 
 async function obey(order: Order, running: Running, end: () => void): Promise<void> {
@@ -113,8 +119,9 @@ function tellState(gate: Gate): void {
   setInterval(tell, STATE_MS).unref();
 }
 
-function report(message: Report): void {
-  process.send?.(message, undefined, undefined, () => {});
+/** `sent`: it is on its way, or there is nobody to hear it. */
+function report(message: Report, sent: () => void = () => {}): void {
+  process.send?.(message, undefined, undefined, sent);
 }
 
 function messageOf(error: unknown): string {
