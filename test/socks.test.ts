@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { test } from "node:test";
+import type { Asking } from "../src/accept/http1-connection.ts";
+import { createDeadlines } from "../src/base/deadlines.ts";
+import { DEFAULT_LIMITS } from "../src/model/limits.ts";
+import type { ExchangeRecord } from "../src/model/record.ts";
+import { runSocks } from "../src/socks.ts";
+import type { World } from "../src/world.ts";
+
+test("runSocks: a request goes the way of a CONNECT, told apart as socks", async () => {
+  const { client, asked, stop } = await open();
+  client.write(Buffer.from("0501000501000301610050", "hex"));
+  const { door, claims } = await asked;
+  assert.equal(door.listener, "socks");
+  assert.equal(claims.authority?.port, 80);
+  stop();
+});
+
+test("runSocks: what comes to no request leaves one record", async () => {
+  const { client, recorded, stop } = await open();
+  client.write(Buffer.from("0401", "hex"));
+  client.end();
+  const record = await recorded;
+  assert.deepEqual([record.listener, record.failure, record.verdict], ["socks", "E_BAD_REQUEST", "deny"]);
+  stop();
+});
+
+async function open(): Promise<{
+  readonly client: Socket;
+  readonly asked: Promise<Asking>;
+  readonly recorded: Promise<ExchangeRecord>;
+  stop(): void;
+}> {
+  const server = createServer({ allowHalfOpen: true }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = connect((server.address() as { port: number }).port, "127.0.0.1");
+  client.on("error", () => {});
+  const [socket] = (await once(server, "connection")) as [Socket];
+  const asked = Promise.withResolvers<Asking>();
+  const recorded = Promise.withResolvers<ExchangeRecord>();
+  const world = {
+    limits: DEFAULT_LIMITS,
+    deadlines: createDeadlines(0),
+    recorder: { exchange: recorded.resolve },
+    inForce: () => ({ sandboxes: [], secrets: undefined, digest: "" }),
+  } as unknown as World;
+  const door = {
+    listener: "explicit",
+    address: "10.0.0.1",
+    tunnel: undefined,
+    scheme: "http",
+    serverName: undefined,
+  } as const;
+  const cap = { claim: () => true, release: () => {} };
+  const connectRequest = async (arrival: Asking) => asked.resolve(arrival);
+  runSocks({ socket, early: Buffer.alloc(0) }, socket, { door, cap, world, connect: connectRequest });
+  const stop = (): void => {
+    client.destroy();
+    socket.destroy();
+    server.close();
+  };
+  return { client, asked: asked.promise, recorded: recorded.promise, stop };
+}
