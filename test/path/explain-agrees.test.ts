@@ -18,6 +18,7 @@ import type { Wire } from "../support/wire-client.ts";
 import { dial } from "../support/wire-client.ts";
 
 const QUESTIONS = 1_000;
+const LANES = 8;
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 
 const NETWORK = {
@@ -137,13 +138,7 @@ describe("explain", () => {
   test(`agrees with enforcement on ${QUESTIONS} questions`, async () => {
     const questions = fc.sample(question, { numRuns: QUESTIONS, seed: 20 });
     const said = await explain(questions);
-    const enforced: Verdict[] = [];
-    for (const one of questions) {
-      const verdict = await enforce(one).catch((cause: unknown) => {
-        throw new Error(`${one.method} ${one.url}`, { cause });
-      });
-      enforced.push(verdict);
-    }
+    const enforced = await enforceAll(questions);
     const differences = questions.flatMap(({ method, url }, index) => {
       const [one, other] = [JSON.stringify(said[index]), JSON.stringify(enforced[index])];
       return one === other ? [] : [`${method} ${url}\n  explain  ${one}\n  enforced ${other}`];
@@ -174,16 +169,30 @@ async function explain(questions: readonly Question[]): Promise<readonly Verdict
   });
 }
 
+/** Some at a time, each from an address of its own, by which its record is known. */
+async function enforceAll(questions: readonly Question[]): Promise<readonly Verdict[]> {
+  const verdicts: Verdict[] = [];
+  let next = 0;
+  async function lane(from: string): Promise<void> {
+    for (let index = next++; index < questions.length; index = next++) {
+      const one = questions[index] as Question;
+      verdicts[index] = await enforce(one, from).catch((cause: unknown) => {
+        throw new Error(`${one.method} ${one.url}`, { cause });
+      });
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, (_, index) => lane(`127.0.0.${index + 2}`)));
+  return verdicts;
+}
+
 /** What the client gets and what the record says must be the same story; it is told in explain's words. */
-async function enforce(asked: Question): Promise<Verdict> {
-  const at = gate.records.length;
-  const wire = await dial(internet);
+async function enforce(asked: Question, from: string): Promise<Verdict> {
+  const wire = await dial(internet, { from });
+  const take = { bodiless: asked.method === "HEAD" };
   const answer =
-    asked.scheme === "http"
-      ? await wire.send(requestOf(asked, asked.url), takeOf(asked))
-      : await askTls(wire, asked);
+    asked.scheme === "http" ? await wire.send(requestOf(asked, asked.url), take) : await askTls(wire, asked);
   wire.destroy();
-  const record = await gate.recordAt(at);
+  const record = await gate.record({ client: from });
   const { verdict, reason, rule, injected } = record as unknown as Verdict;
   const refusal = answer === undefined ? undefined : oneValue(answer, "x-sallyport-reason");
   assert.equal(refusal ?? "rule-allows", reason, asked.url);
@@ -205,16 +214,12 @@ async function askTls(wire: Wire, asked: Question): Promise<Message | undefined>
   const servername = isIP(name) === 0 ? name : "";
   const secure = await wire.secure({ rejectUnauthorized: false, servername }).catch(() => undefined);
   // The upstream of a tunnel may speak no TLS.
-  return await secure?.send(requestOf(asked, asked.path), takeOf(asked));
+  return await secure?.send(requestOf(asked, asked.path), { bodiless: asked.method === "HEAD" });
 }
 
 function requestOf({ method, authority }: Question, target: string): string {
   const length = method === "POST" ? ["Content-Length: 0"] : [];
   return head(`${method} ${target} HTTP/1.1`, `Host: ${authority}`, ...length);
-}
-
-function takeOf({ method }: Question): { readonly bodiless: boolean } {
-  return { bodiless: method === "HEAD" };
 }
 
 function interceptionOf({ scheme }: Question, { visibility, verdict }: RecordLine): string {

@@ -76,6 +76,8 @@ function namespaceOf(agent: ChildProcess, waiting: Map<number, Waiting>, rootles
     async listen(host, port) {
       const server = (await ask({ op: "listen", host, port })) as Server & { allowHalfOpen: boolean };
       server.allowHalfOpen = true;
+      // Small answers of several writes would else wait for acknowledgements.
+      server.prependListener("connection", (socket) => socket.setNoDelay(true));
       return server;
     },
     async bind(host, port) {
@@ -86,6 +88,7 @@ function namespaceOf(agent: ChildProcess, waiting: Map<number, Waiting>, rootles
     },
     async connect(host, port, from) {
       const socket = (await ask({ op: "connect", host, port, from })) as Socket;
+      socket.setNoDelay(true);
       socket.allowHalfOpen = true;
       return socket;
     },
