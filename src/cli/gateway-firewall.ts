@@ -25,15 +25,18 @@ export function createGatewayFirewall(
   if (gateway.firewall === "print") {
     return { apply: onChange(gateway, async (_, text) => void output.write(text)), release: nothing };
   }
+  let applied = false;
   return {
     apply: onChange(gateway, async (config) => {
       const { bridgeNames } = await applyFirewall(gateway, config);
+      applied = true;
       if (bridgeNames) return;
       log.warn(
         "This kernel cannot tell bridges apart: on a shared bridge only sandboxes with an interface or a mac are kept apart",
       );
     }),
     release: async () => {
+      if (!applied) return;
       try {
         await releaseFirewall();
       } catch (error) {

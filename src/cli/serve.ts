@@ -116,10 +116,10 @@ class Service {
 
   async #open(admin: Admin | undefined): Promise<void> {
     for (const name of ignoredVariables(this.#env)) this.#log.warn("A variable has no effect here", { name });
-    // Before anything listens: what the rules do not let through never got through.
-    await this.#firewall.apply(this.#config);
     await this.#fleet.start();
     if (admin !== undefined) await listenAdmin(admin, this.#config);
+    // In force before the start is told of, and not in another instance's place where the ports are that one's.
+    await this.#firewall.apply(this.#config);
   }
 
   async #close(admin: Admin | undefined): Promise<void> {

@@ -11,7 +11,7 @@ import { createOrigin, respond } from "../support/origin.ts";
 import type { Packets } from "../support/packets.ts";
 import { watchPackets } from "../support/packets.ts";
 import type { Internet } from "../support/private-internet.ts";
-import { createInternet, GATE_V4, PUBLIC_V4, PUBLIC_V6 } from "../support/private-internet.ts";
+import { createInternet, GATE_V4, GATE_V6, PUBLIC_V4, PUBLIC_V6 } from "../support/private-internet.ts";
 
 const NET = 80;
 const MAC = "02:00:00:00:00:11";
@@ -194,15 +194,16 @@ describe("who it is", () => {
 
 describe("from elsewhere", () => {
   test("a connection to the gateway's own port gets no answer", async () => {
-    for (const address of [GATE_V4, `[2a0f:ffff::1]`]) {
-      const { code } = await run(internet.net, [
-        "curl",
-        "-sS",
-        "--max-time",
-        "1",
-        `http://${address}:15001/`,
-      ]);
-      assert.equal(code, 28);
+    const listening = await shell(internet.gate, ["ss -ltn"]);
+    assert.match(listening, /\*:15001/);
+    for (const [address, from] of [
+      [GATE_V4, PUBLIC_V4],
+      [`[${GATE_V6}]`, PUBLIC_V6[0]],
+    ] as const) {
+      const ask = ["curl", "-sS", "--max-time", "1", "--interface", from];
+      assert.equal((await run(internet.net, [...ask, `http://${address}:15001/`])).code, 28);
+      // Where nothing listens it is told so: the way there is open.
+      assert.equal((await run(internet.net, [...ask, `http://${address}:15002/`])).code, 7);
     }
     const own = await run(internet.gate, ["curl", "-sS", "--max-time", "1", "http://127.0.0.1:15001/"]);
     assert.equal(own.code, 28);
