@@ -17,6 +17,7 @@ import type { Denial } from "./model/decision.ts";
 import type { Listener, Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { HttpVersion, Raw } from "./model/inbound.ts";
+import { isHooked, narrow } from "./narrow.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { runSocks } from "./socks.ts";
 import { runTunnel, type TunnelEnd } from "./tunnel.ts";
@@ -125,6 +126,8 @@ async function runConnect(arrival: Asking, cap: Cap, world: World): Promise<void
         : new Failure("E_INTERNAL", "gate", "Something broke in the gate", { cause: error });
     record.failed(failure);
     if (inbound.responded === undefined) answerInbound(inbound, answerFailure(failure, aboutOf(record)));
+    // Nobody else holds it any more: neither a deadline nor a reader would ever close it.
+    else if (!arrival.transport.destroyed) arrival.transport.resetAndDestroy();
   }
   record.status = inbound.responded;
   record.end();
@@ -170,6 +173,16 @@ export async function carryOut(connecting: Connecting): Promise<Denial | "inspec
   }
   record.decided(decision.allowance);
   if (decision.opaque) record.protocol = "tcp";
+  if (isHooked(question, force)) {
+    const { allowance } = decision;
+    const narrowing = { verdict: "ask", question, allowance, force, inbound: arrival.inbound } as const;
+    const narrowed = await narrow(narrowing, record, world);
+    const now = world.inForce();
+    record.policy = now.digest;
+    if (now !== force) return carryOut({ ...connecting, force: now });
+    record.decided(narrowed.decision);
+    if (narrowed.decision.verdict === "deny") return narrowed.decision;
+  }
   const end: TunnelEnd = await runTunnel({ arrival, question, decision, force, record, world });
   if (end.kind === "inspect") return inspect({ raw: end.raw, arrival, question, cap, world });
   return end.denial;
@@ -207,7 +220,7 @@ export async function inspect({
   }
   const { serverName } = peeked.hello;
   const { limits, deadlines } = world;
-  const { offer, websockets, trouble } = await mirror(peeked.hello.alpn, question, socket, world);
+  const { offer, websockets, trouble } = await mirror(peeked.hello, question, socket, world);
   const context = world.leaves.contextFor(client.sandbox, serverName ?? nameOf(destination));
   if (context === undefined) return { verdict: "deny", reason: "limit-exceeded", rule: undefined };
   const tls = await endTls(socket, peeked.bytes, context, { limits, deadlines, alpn: offer });

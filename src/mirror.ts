@@ -1,11 +1,13 @@
 /** What a client is offered inside its TLS: what the upstream speaks, so that being looked into changes nothing. */
 import type { Socket } from "node:net";
 import { decideConnection } from "./decide/decide-connection.ts";
+import { nameOf } from "./identify/identify-destination.ts";
 import type { ConnectionDecision, Permit } from "./model/decision.ts";
 import type { Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { HttpVersion } from "./model/inbound.ts";
 import type { Refused, Route } from "./model/leg.ts";
+import type { ClientHello } from "./wire/client-hello.ts";
 import { type InForce, routeOf, type World } from "./world.ts";
 
 export interface Mirrored {
@@ -35,7 +37,7 @@ const TROUBLE_MS = 2_000;
  * is told of the refusal or the failure in it.
  */
 export async function mirror(
-  alpn: readonly string[],
+  { alpn, serverName }: Pick<ClientHello, "alpn" | "serverName">,
   question: Question,
   transport: Socket,
   world: World,
@@ -43,6 +45,10 @@ export async function mirror(
   const offered = alpn.filter(isHttp);
   const [best] = offered;
   if (best === undefined || !offered.includes("h2")) return PLAIN;
+  // Two names are no name: this will be refused, and nobody is asked on behalf of a refusal.
+  if (serverName !== undefined && serverName !== nameOf(question.destination)) {
+    return { offer: [best], websockets: false, trouble: undefined };
+  }
   const force = world.inForce();
   const permit = permitOf(decideConnection(question, force.policy));
   if (permit === undefined) return { offer: [best], websockets: false, trouble: undefined };
