@@ -34,6 +34,8 @@ export interface Incoming {
   readonly sensitive: readonly string[];
 }
 
+/** How often it is looked whether END_STREAM has left; there is no event for it. */
+const DISMISS_MS = 5;
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
 
 export class Http2Inbound implements Inbound, Expiring {
@@ -224,7 +226,11 @@ export class Http2Inbound implements Inbound, Expiring {
 
   /** RFC 9113 section 8.1: the answer is complete, so the rest of the request has no reader. */
   readonly #dismissRequest = (): void => {
-    if (!this.#requestWhole) this.#close(NGHTTP2_NO_ERROR);
+    const stream = this.#stream;
+    if (this.#requestWhole || stream.closed || stream.destroyed) return;
+    // RST_STREAM overtakes DATA: with END_STREAM still in the queue, the answer would look cut.
+    if (stream.state.localClose === 1) this.#close(NGHTTP2_NO_ERROR);
+    else setTimeout(this.#dismissRequest, DISMISS_MS).unref();
   };
 
   readonly #onGone = (): void => {

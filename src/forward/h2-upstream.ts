@@ -44,6 +44,8 @@ export class Http2Upstream implements Upstream, Expiring {
   #patience = 0;
   #interim = 0;
   #answered = false;
+  /** Bytes of the answer that its Content-Length still promises. */
+  #owed: number | undefined = undefined;
   #sent = false;
   #released = false;
   #trailers: FieldLines = [];
@@ -180,6 +182,7 @@ export class Http2Upstream implements Upstream, Expiring {
     const whole = (flags & NGHTTP2_FLAG_END_STREAM) !== 0;
     const { head, framing } = readH2Response(pairs, whole, this.#method, limits);
     this.#answered = true;
+    this.#owed = framing.kind === "length" ? framing.length : undefined;
     if (!this.#longLived) this.#patience = limits.progress_timeout;
     this.#touch();
     this.#events?.head({ ...head, sensitive }, framing);
@@ -192,17 +195,26 @@ export class Http2Upstream implements Upstream, Expiring {
   readonly #onData = (bytes: Buffer): void => {
     if (this.#events === undefined) return;
     this.#touch();
+    if (this.#owed !== undefined) this.#owed -= bytes.length;
     this.#events.data(bytes);
   };
 
   readonly #onEnd = (): void => {
     const events = this.#events;
-    if (events === undefined || !this.#ending.genuine || !this.#answered) return;
+    if (events === undefined || !this.#answered || !this.#isWhole()) return;
     this.#events = undefined;
     events.end(this.#responseTrailers);
     // An answer that came before the request was whole: nobody reads the rest.
     if (!this.#sent) this.#close(NGHTTP2_CANCEL);
   };
+
+  /**
+   * END_STREAM was sent; or a reset without an error came after as many bytes as were promised, which is how a
+   * server on Node ends a large answer to a request that it did not read.
+   */
+  #isWhole(): boolean {
+    return this.#ending.genuine || (this.#owed === 0 && this.#stream?.rstCode === NGHTTP2_NO_ERROR);
+  }
 
   readonly #onDrain = (): void => this.#events?.drained();
 

@@ -91,6 +91,20 @@ function casesOf(whole: boolean): readonly Case[] {
       `headers data\\[2\\] headers END${afterwards}`,
     ],
     [
+      "resets without an error when its Content-Length is there: the client sees the end",
+      (stream, peer) => {
+        const sized = block(":status", "200", "content-length", "2");
+        peer.send(frame(TYPE.headers, FLAG.endHeaders, stream, sized), data(stream, "xy"), reset(stream, 0));
+      },
+      `headers data\\[2\\] data\\[0 END\\]${afterwards}`,
+    ],
+    ...cutCases(),
+  ];
+}
+
+function cutCases(): readonly Case[] {
+  return [
+    [
       "resets in mid-body without an error: INTERNAL_ERROR",
       (stream, peer) => peer.send(head(stream), data(stream, "xy"), reset(stream, 0)),
       "headers (data\\[2\\] )?reset\\(2\\)",

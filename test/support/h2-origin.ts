@@ -47,6 +47,7 @@ export async function createH2Origin(internet: Internet, options: H2OriginOption
   const watch = options.bound === true ? undefined : internet.canary.watch("an HTTP/2 origin");
   listener.on("connection", (socket: Socket) => {
     sockets.push(socket);
+    socket.setNoDelay(true);
     socket.on("error", () => undefined);
     server.emit("connection", socket);
   });
