@@ -124,9 +124,13 @@ export function breakOff(socket: Socket): void {
   socket.destroy();
 }
 
-/** Turns the loop until it is so. What never becomes so ends with the test's own time. */
+/** Turns the loop until it is so; fails after ten seconds. */
 export async function eventually(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise(setImmediate);
+  const last = performance.now() + 10_000;
+  while (!isSo()) {
+    if (performance.now() > last) throw new Error(`It never came to ${isSo}`);
+    await new Promise(setImmediate);
+  }
 }
 
 /** Lets whatever is ready happen: for showing that something does not. */
