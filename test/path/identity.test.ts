@@ -90,7 +90,7 @@ describe("a client that is no sandbox", () => {
   test("a source that belongs to another sandbox contradicts a right token", async () => {
     const wire = await dial(internet, { from: "127.0.0.8" });
     const bytes = head(`CONNECT ${HOST}:443 HTTP/1.1`, `Host: ${HOST}`, credentials("one", TOKENS.ONE));
-    assertRefused(await wire.send(bytes), { status: 407, reason: "identity-unknown" });
+    assertRefused(await wire.send(bytes, { connect: true }), { status: 407, reason: "identity-unknown" });
   });
 });
 

@@ -2,7 +2,7 @@
 import type { Gate } from "./gate.ts";
 import type { Message } from "./message-reader.ts";
 import type { Internet } from "./private-internet.ts";
-import type { SecureWire, TakeOptions, Wire } from "./wire-client.ts";
+import type { SecureWire, TakeOptions } from "./wire-client.ts";
 import { dial, dialThrough } from "./wire-client.ts";
 
 /** A head: its lines, CRLF, and the empty line. */
@@ -44,10 +44,4 @@ export async function askInside(
 /** An open connection inside the gate's TLS for a host (port 443). */
 export async function inside(internet: Internet, gate: Gate, host: string): Promise<SecureWire> {
   return await dialThrough(internet, `${host}:443`, { ca: gate.ca });
-}
-
-/** The proxy closed, and sent nothing more than what was taken. */
-export async function closedSilently(wire: Wire): Promise<boolean> {
-  await wire.closed();
-  return wire.received === "";
 }

@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly trusted?: boolean;
 }
 
-export const PROXY_URL = "http://127.0.0.1:8080";
+const PROXY_URL = "http://127.0.0.1:8080";
 
 export async function run(
   internet: Internet,
