@@ -12,6 +12,7 @@ import { createResolver } from "./forward/resolve.ts";
 import { createSurroundings } from "./forward/surroundings.ts";
 import { createUpstreamTls } from "./forward/upstream-tls.ts";
 import { createGatewayDoor, type GatewayDoor } from "./gateway-door.ts";
+import { createHookDesk } from "./hooks/hook-desk.ts";
 import { type JailDoor, openJailDoor } from "./jail-door.ts";
 import type { Config, GatewayEndpoint } from "./model/config.ts";
 import type { Limits } from "./model/limits.ts";
@@ -178,6 +179,7 @@ class RunningGate implements Gate {
     for (const connection of [...connections]) connection.cut();
     // What was cut still writes its record.
     await pause(0);
+    await this.#world.hooks.close();
     this.#outward.forwarder.close();
     this.#leaves.close();
     clearInterval(this.#ticking);
@@ -202,6 +204,12 @@ class RunningGate implements Gate {
       surroundings: surroundings.current,
       caps: new ConnectionCaps(this.#limits),
       live: new LiveSet(),
+      hooks: createHookDesk({
+        session: this.#options.session,
+        env: this.#options.env,
+        write: (line) => this.#writer.write(line),
+        now: Date.now,
+      }),
       connections: new Set(),
       draining: () => this.#draining,
     };
@@ -242,6 +250,8 @@ function takeUp({ policy, templates }: Config, { env }: GateOptions, previous: S
     policy: compilePolicy(policy),
     digest: policy.digest.slice(0, 12),
     sandboxes: policy.sandboxes,
+    hooks: policy.hooks,
+    hookOptions: policy.hookOptions,
     secrets: createSecrets(templates, { env, now: () => performance.now(), previous }),
   };
 }

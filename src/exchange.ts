@@ -15,12 +15,14 @@ import type { Acquired } from "./forward/forwarder.ts";
 import { type Relaying, relay } from "./forward/relay.ts";
 import { nameOf } from "./identify/identify-destination.ts";
 import type { Trouble } from "./mirror.ts";
-import type { Denial, Permit } from "./model/decision.ts";
+import type { Decision, Denial, Permit } from "./model/decision.ts";
 import type { Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { HttpVersion, Inbound, Upstream } from "./model/inbound.ts";
 import type { Leg, Outcome, Route } from "./model/leg.ts";
+import { isHooked, type Narrowed, type Narrowing, narrow } from "./narrow.ts";
 import { ExchangeDraft } from "./record/draft.ts";
+import { dropFields, type Setting, setFields } from "./transform/set-fields.ts";
 import { transformRequest, transformRequestTrailers } from "./transform/transform-request.ts";
 import { transformResponse, transformResponseTrailers } from "./transform/transform-response.ts";
 import { isGrpc } from "./wire/grpc.ts";
@@ -28,8 +30,13 @@ import { websocketRequest } from "./wire/upgrade.ts";
 import { ask, type InForce, reach, renderInjections, routeOf, unnamed, type World } from "./world.ts";
 
 /** A request, and what is known already of the way to its upstream. */
-export type Asking = Arrival & { readonly trouble?: Trouble | undefined };
+export type Asking = Arrival & {
+  readonly trouble?: Trouble | undefined;
+  /** What the operator's hooks said of it. */
+  readonly narrowed?: Narrowed;
+};
 
+const NONE: readonly Setting[] = [];
 const TOO_MANY: Denial = { verdict: "deny", reason: "limit-exceeded", rule: undefined };
 const NO_TUNNEL: Denial = { verdict: "deny", reason: "method-refused", rule: undefined };
 /** What the upstream of an HTTP/2 client is offered. */
@@ -45,8 +52,13 @@ export async function runExchange(arrival: Asking, cap: Cap, world: World): Prom
   record.target = inbound.head.target;
   if (inbound.protocol === "h2") record.protocol = isGrpc(inbound.head.fields) ? "grpc" : "h2";
   try {
-    const denial = await proceed(arrival, cap, record, world);
-    if (denial !== undefined) refuse(denial, inbound, record);
+    let end = await proceed(arrival, cap, record, world);
+    while (end?.verdict === "ask") {
+      // Decided again after the wait, by the policy that is then in force.
+      const narrowed = await narrow(end, record, world);
+      end = await proceed({ ...arrival, narrowed }, cap, record, world);
+    }
+    if (end !== undefined) refuse(end, inbound, record);
   } catch (error) {
     fail(error, inbound, record);
   } finally {
@@ -55,16 +67,16 @@ export async function runExchange(arrival: Asking, cap: Cap, world: World): Prom
   }
 }
 
-/** Resolves with a denial where policy says no; throws a Failure where something broke. */
+/** Resolves with a denial where policy says no, or with whom to ask first; throws a Failure where something broke. */
 async function proceed(
   arrival: Asking,
   cap: Cap,
   record: ExchangeDraft,
   world: World,
-): Promise<Denial | undefined> {
+): Promise<Stop | undefined> {
   for (let tries = 0; ; ) {
     const ready = prepare(arrival, cap, record, world);
-    if (ready.denial !== undefined) return ready.denial;
+    if (ready.stop !== undefined) return ready.stop;
 
     const idle = world.forwarder.reuse(ready.route, tries > 0);
     // Nothing is waited for where nothing has to be: most exchanges find their upstream open.
@@ -93,8 +105,11 @@ interface Ready {
   readonly leg: Leg;
   readonly route: Route;
   readonly trouble: Trouble | undefined;
-  readonly denial?: undefined;
+  readonly stop?: undefined;
 }
+
+/** Policy says no, or the operator's hooks have yet to be asked. */
+type Stop = Denial | Narrowing;
 
 /** Identify, decide, transform: everything up to the wire, in one turn and under one policy. */
 function prepare(
@@ -102,33 +117,47 @@ function prepare(
   cap: Cap,
   record: ExchangeDraft,
   world: World,
-): Ready | { readonly denial: Denial } {
+): Ready | { readonly stop: Stop } {
   const force = world.inForce();
   record.policy = force.digest;
   const asked = ask(arrival, "request", force);
   record.asked(asked);
-  if (asked.denial !== undefined) return asked;
+  if (asked.denial !== undefined) return { stop: asked.denial };
   const { question } = asked;
   // In HTTP/2 a CONNECT comes as a stream, inside a tunnel: what went through would be judged by nobody (H11, M01).
-  if (arrival.request.method === "CONNECT") return { denial: NO_TUNNEL };
-  if (!cap.claim(question.client.sandbox)) return { denial: TOO_MANY };
+  if (arrival.request.method === "CONNECT") return { stop: NO_TUNNEL };
+  if (!cap.claim(question.client.sandbox)) return { stop: TOO_MANY };
 
-  const decision = decideExchange(question, force.policy);
+  const narrowed = arrival.narrowed?.force === force ? arrival.narrowed : undefined;
+  const decision = decide({ question, force, inbound: arrival.inbound }, narrowed);
+  if (decision.verdict === "ask") return { stop: decision };
   record.decided(decision);
   if (decision.verdict === "deny") {
-    return { denial: unnamed(decision, arrival.door.original, question.destination) };
+    return { stop: unnamed(decision, arrival.door.original, question.destination) };
   }
 
   const { permit } = decision;
   const rendered = renderInjections(permit, force.secrets);
-  if (rendered.denial !== undefined) return rendered;
-  const leg = legOf(arrival, permit, rendered.injections);
+  if (rendered.denial !== undefined) return { stop: rendered.denial };
+  const leg = legOf(arrival, permit, rendered.injections, narrowed?.settings ?? NONE);
   record.injected = permit.injections.map(({ field }) => field);
   if (leg.upgrade) record.protocol = "ws";
   const { inbound, trouble } = arrival;
   const http1 = routeOf(permit, rendered.generation, force, world);
   const route = inbound.protocol === "h2" ? { ...http1, alpn: BOTH } : http1;
   return { inbound, force, question, leg, route, trouble };
+}
+
+/** What policy says, and where it allows, what the hooks made of that. */
+function decide(
+  asked: Omit<Narrowing, "verdict" | "allowance">,
+  narrowed: Narrowed | undefined,
+): Decision | Narrowing {
+  const { question, force } = asked;
+  const decision = decideExchange(question, force.policy);
+  if (decision.verdict === "deny") return decision;
+  if (narrowed !== undefined) return narrowed.decision;
+  return isHooked(question, force) ? { verdict: "ask", allowance: decision, ...asked } : decision;
 }
 
 function readied(upstream: Upstream): Acquired<Upstream> {
@@ -155,22 +184,19 @@ function legOf(
   { request, inbound }: Arrival,
   permit: Permit,
   injections: readonly { readonly field: string; readonly key: string; readonly value: string }[],
+  settings: readonly Setting[],
 ): Leg {
   const upgrade = inbound.protocol === "h2" ? request.upgrade === "websocket" : websocketRequest(request);
   const { destination, scheme } = permit;
+  const trailers = inbound.protocol === "h2";
+  const head = transformRequest(inbound.head, { destination, scheme, injections, upgrade, trailers });
   return {
-    head: transformRequest(inbound.head, {
-      destination,
-      scheme,
-      injections,
-      upgrade,
-      trailers: inbound.protocol === "h2",
-    }),
+    head: setFields(head, settings),
     framing: inbound.framing,
     upgrade,
     expectContinue: request.expectContinue,
     response: transformResponse,
-    requestTrailers: (trailers) => transformRequestTrailers(trailers, permit.injections),
+    requestTrailers: (lines) => dropFields(transformRequestTrailers(lines, permit.injections), settings),
     responseTrailers: transformResponseTrailers,
   };
 }

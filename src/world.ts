@@ -7,6 +7,7 @@ import { classifyAddress } from "./decide/address-class.ts";
 import { decideAddress, type Surroundings } from "./decide/decide-address.ts";
 import type { Policy } from "./decide/policy.ts";
 import type { Forwarder } from "./forward/forwarder.ts";
+import type { HookDesk } from "./hooks/hook-desk.ts";
 import { identifyClient } from "./identify/identify-client.ts";
 import { identifyDestination, nameOf } from "./identify/identify-destination.ts";
 import type { Original } from "./model/arrival.ts";
@@ -17,7 +18,7 @@ import { Failure } from "./model/failure.ts";
 import type { Inbound } from "./model/inbound.ts";
 import type { Route } from "./model/leg.ts";
 import type { Limits } from "./model/limits.ts";
-import type { SandboxSource } from "./model/policy.ts";
+import type { HookOptions, HookSource, SandboxSource } from "./model/policy.ts";
 import type { Recorder } from "./model/record.ts";
 import type { LeafCache } from "./pki/leaf-cache.ts";
 import type { Secrets } from "./secrets/secrets.ts";
@@ -36,6 +37,7 @@ export interface World {
   readonly caps: ConnectionCaps;
   /** What is under way and is decided again on a reload. */
   readonly live: LiveSet<InForce>;
+  readonly hooks: HookDesk;
   readonly connections: Set<ClientConnection>;
   readonly draining: () => boolean;
 }
@@ -56,6 +58,9 @@ export interface InForce {
   readonly digest: string;
   readonly sandboxes: readonly SandboxSource[];
   readonly secrets: Secrets;
+  /** The operator's, by the index that the policy knows them by. */
+  readonly hooks: readonly HookSource[];
+  readonly hookOptions: HookOptions;
 }
 
 export type Asked =

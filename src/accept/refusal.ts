@@ -260,6 +260,7 @@ export function refusalOf(denial: Denial, about: About): Answer {
     port: about.port ?? null,
     rule: denial.rule === undefined ? null : shown(denial.rule),
     message: filled(message, about),
+    ...(denial.detail === undefined ? {} : { detail: spoken(denial.detail) }),
     hint,
     retry: false,
   };
@@ -335,6 +336,12 @@ function filled(message: string, about: About): string {
 /** A client prints this once it has decoded the JSON, so escapes would not protect a terminal: such characters go. */
 function shown(text: string): string {
   const safe = text.slice(0, SHOWN_BYTES).replace(/[^!-~]/g, "?");
+  return text.length > SHOWN_BYTES ? `${safe}...` : safe;
+}
+
+/** As `shown`, for a sentence. */
+function spoken(text: string): string {
+  const safe = text.slice(0, SHOWN_BYTES).replace(/[^ -~]/g, "?");
   return text.length > SHOWN_BYTES ? `${safe}...` : safe;
 }
 

@@ -14,6 +14,7 @@ export const TOP_KEYS = [
   "records",
   "limits",
   "hooks",
+  "hook_options",
 ] as const;
 
 export const LISTEN_KEYS = ["proxy", "gateway", "reverse", "admin"] as const;
@@ -64,7 +65,23 @@ export const PARENT_PROXY_KEYS = ["url", "auth", "no_proxy", "resolve"] as const
 export const RECORDS_KEYS = ["file"] as const;
 export const LIMIT_KEYS = Object.keys(DEFAULT_LIMITS) as readonly (keyof Limits)[];
 
-export const HOOK_KEYS = ["name", "type", "command", "url", "domains", "timeout", "may_set"] as const;
+export const HOOK_KEYS = [
+  "name",
+  "type",
+  "command",
+  "url",
+  "domains",
+  "points",
+  "timeout",
+  "may_set",
+] as const;
+export const HOOK_OPTION_KEYS = [
+  "composition",
+  "mode",
+  "on_approval",
+  "on_transform_conflict",
+  "on_disagreement",
+] as const;
 
 /** Each section by the path that its keys stand at; `[]` is a list's entry. */
 export const CONFIG_KEYS: Readonly<Record<string, readonly string[]>> = {
@@ -84,4 +101,5 @@ export const CONFIG_KEYS: Readonly<Record<string, readonly string[]>> = {
   records: RECORDS_KEYS,
   limits: LIMIT_KEYS,
   "hooks[]": HOOK_KEYS,
+  hook_options: HOOK_OPTION_KEYS,
 };

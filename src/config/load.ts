@@ -6,6 +6,7 @@ import { compilePath } from "../decide/path-pattern.ts";
 import type { Config, LoadResult, Template } from "../model/config.ts";
 import type { NetworkSource, PolicySource } from "../model/policy.ts";
 import { type Fields, present, readChoice, readInteger, readMap, readText } from "./expect.ts";
+import { checkInjected, readHookOptions, readHooks } from "./hooks.ts";
 import { CA_KEYS, RECORDS_KEYS, TOP_KEYS } from "./keys.ts";
 import { readLimits } from "./limits.ts";
 import { readListen } from "./listen.ts";
@@ -15,7 +16,7 @@ import { Report } from "./report.ts";
 import { readSandboxes } from "./sandboxes.ts";
 import type { Scope } from "./scope.ts";
 import type { Position, TreeNode } from "./tree.ts";
-import { refuseCredentials, refuseHooks } from "./unbuilt.ts";
+import { refuseCredentials } from "./unbuilt.ts";
 import { readUpstream } from "./upstream.ts";
 
 type TopFields = Fields<(typeof TOP_KEYS)[number]>;
@@ -110,9 +111,10 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   const { sources: sandboxes, setups } = readSandboxes(scope, sandboxNode, listen.gateway?.interfaces);
   const network = readNetwork(scope, fields.get("network"), "network");
   const credentials = present(fields.get("credentials"));
-  const hooks = present(fields.get("hooks"));
   if (credentials !== undefined) refuseCredentials(scope, credentials, fields.keyAt("credentials"));
-  if (hooks !== undefined) refuseHooks(scope, hooks, fields.keyAt("hooks"));
+  const hooks = readHooks(report, present(fields.get("hooks")));
+  const networks = [network, ...sandboxes.map((sandbox) => sandbox.network)];
+  checkInjected(report, fields.keyAt("hooks"), hooks, networks);
   const mode = fields.get("mode");
   const { policyNetwork, denylist } = splitDenylist(network);
   const policy: PolicySource = {
@@ -123,6 +125,8 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
     denylist,
     sandboxes,
     ...ranges,
+    hooks,
+    hookOptions: readHookOptions(report, present(fields.get("hook_options"))),
   };
   // After an error this may be its echo.
   if (!hasSandboxes && network.kind === "disabled" && !report.failed) {

@@ -68,7 +68,8 @@ function fieldProblem(field: string, name: string): string | undefined {
   return why && `${quoteName(field)} cannot be injected: it ${why}`;
 }
 
-function whyForbidden(name: string): string | undefined {
+/** Why no field of this name may be set on the way out, to be read after `it`; `name` in lower case, with hyphens. */
+export function whyForbidden(name: string): string | undefined {
   // RFC 9110 section 7.6.1 and what proxies added to it.
   if (name.startsWith("proxy-")) return "belongs to one connection";
   return FORBIDDEN.get(name) ?? (overrideKind(name) && "overrides the method or URL that was decided");

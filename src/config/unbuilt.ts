@@ -4,15 +4,12 @@ import { parseDomain } from "./domain.ts";
 import { readEndpoint } from "./endpoint.ts";
 import { readId } from "./entry.ts";
 import { type Fields, isNull, readChoice, readList, readMap, readText, readTexts } from "./expect.ts";
-import { CREDENTIAL_KEYS, HOOK_KEYS, PARENT_PROXY_KEYS } from "./keys.ts";
+import { CREDENTIAL_KEYS, PARENT_PROXY_KEYS } from "./keys.ts";
 import type { Report } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import { readTemplate } from "./template.ts";
 import type { Position, TreeNode } from "./tree.ts";
-import { readDuration } from "./units.ts";
 
-/** From 100 ms to ten minutes. */
-const HOOK_TIMEOUT = { min: 100, max: 600_000 };
 const LOCATIONS = ["header", "query", "body"] as const;
 
 export function refuseReverse(report: Report, node: TreeNode, at: Position): void {
@@ -30,13 +27,6 @@ export function refuseCredentials(scope: Scope, node: TreeNode, at: Position): v
   if (items?.length === 0) return;
   for (const item of items ?? []) readCredential(scope, item);
   refuse(scope.report, at, "`credentials`", "; write the field in `transform`");
-}
-
-export function refuseHooks(scope: Scope, node: TreeNode, at: Position): void {
-  const items = readList(scope.report, node, "`hooks`");
-  if (items?.length === 0) return;
-  for (const item of items ?? []) readHook(scope.report, item);
-  refuse(scope.report, at, "`hooks`");
 }
 
 /** A URL, or a map with more to say. */
@@ -94,24 +84,6 @@ function readCredential(scope: Scope, node: TreeNode): void {
 function readLocations(report: Report, node: TreeNode): void {
   const nodes = node.kind === "list" ? node.items : [node];
   for (const item of nodes) readChoice(report, item, "`injection_location`", LOCATIONS);
-}
-
-function readHook(report: Report, node: TreeNode): void {
-  const fields = readMap(report, node, "A hook", HOOK_KEYS);
-  if (fields === undefined) return;
-  need(report, fields, "name", (value) => readId(report, value, "`name`"));
-  need(report, fields, "domains", (value) => readDomains(report, value, "`domains`"));
-  need(report, fields, "type", (value) => {
-    const type = readChoice(report, value, "`type`", ["command", "http"]);
-    const target = type === "http" ? "url" : "command";
-    if (type !== undefined && !fields.has(target)) {
-      report.error(fields.at, `A hook of type \`${type}\` needs a \`${target}\``);
-    }
-  });
-  may(fields, "command", (value) => readTexts(report, value, "`command`"));
-  may(fields, "url", (value) => readUrl(report, value, "`url`"));
-  may(fields, "may_set", (value) => readTexts(report, value, "`may_set`"));
-  may(fields, "timeout", (value) => readDuration(report, value, "`timeout`", HOOK_TIMEOUT));
 }
 
 function readDomains(report: Report, node: TreeNode, what: string): void {

@@ -4,7 +4,7 @@ import type { Decision } from "../model/decision.ts";
 import type { Destination, IpAddress, Question } from "../model/exchange.ts";
 import { refuseAddress } from "./decide-address.ts";
 import { findAddress, findEvery, findMostSpecific, type HostTrie } from "./host-trie.ts";
-import type { DenyRule, Network, Policy, Rule } from "./policy.ts";
+import { type DenyRule, endpointKey, type Network, type Policy, type Rule } from "./policy.ts";
 import { refuse } from "./verdict.ts";
 
 export type Candidates =
@@ -26,6 +26,8 @@ export function findCandidates(question: Question, policy: Policy): Candidates {
   const denial = findDenial(policy.denylist, destination) ?? findDenial(network.denylist, destination);
   if (denial !== undefined) return decided(refuse(question, policy, "rule-denies", denial));
 
+  if (policy.endpoints.size > 0 && policy.endpoints.has(endpointKey(destination)))
+    return decided(refuse(question, policy, "address-not-public"));
   if (destination.kind === "address")
     return addressCandidates(destination.address, network, question, policy);
   if (isLocalhost(destination.host)) return decided(refuse(question, policy, "loopback"));

@@ -2,6 +2,7 @@
 import type { ConnectionDecision, Decision } from "../model/decision.ts";
 import type { Question } from "../model/exchange.ts";
 import { findCandidates } from "./candidates.ts";
+import { asksInside } from "./find-hooks.ts";
 import type { Policy, Rule } from "./policy.ts";
 import { allow, reach, refuse } from "./verdict.ts";
 
@@ -28,7 +29,12 @@ export function decideConnection(question: Question, policy: Policy): Connection
 function decideByRule(question: Question, policy: Policy, rule: Rule): ConnectionDecision {
   // Bytes that are neither TLS nor HTTP: there is no inside to look at.
   if (question.scheme === "tcp") return carry(refuse(question, policy, "needs-inspection", rule), question);
-  if (question.scheme === "http" || rule.needsRequest || rule.intercept === "always") {
+  if (
+    question.scheme === "http" ||
+    rule.needsRequest ||
+    rule.intercept === "always" ||
+    asksInside(rule, question.destination, policy)
+  ) {
     return { verdict: "inspect", permit: reach(question, rule) };
   }
   return {

@@ -3,6 +3,7 @@ import { overrideKind } from "../base/override-fields.ts";
 import type { Decision, Reason } from "../model/decision.ts";
 import type { FieldLines, Question, Scheme } from "../model/exchange.ts";
 import { findCandidates } from "./candidates.ts";
+import { asksInside } from "./find-hooks.ts";
 import { isAmbiguous, type PathReading, readPath } from "./path.ts";
 import type { Policy, Rule } from "./policy.ts";
 import { allow, refuse } from "./verdict.ts";
@@ -27,7 +28,7 @@ export function decideExchange(question: Question, policy: Policy): Decision {
   for (const rule of candidates.rules) {
     if (rule.opaque !== opaque || !rule.ports.includes(port)) continue;
     if (rule.paths !== undefined) reading ??= readPath(question.request?.target ?? "*");
-    const outcome = judge(rule, question, reading);
+    const outcome = judge(rule, question, policy, reading);
     if (outcome === "allow") return allow(question, question.scheme, rule);
     if (outcome !== "no-match") return refuse(question, policy, outcome, rule);
   }
@@ -37,11 +38,13 @@ export function decideExchange(question: Question, policy: Policy): Decision {
 /** `reading` is there where the rule has paths. */
 function judge(
   rule: Rule,
-  { request, scheme }: Question,
+  { request, scheme, destination }: Question,
+  policy: Policy,
   reading: PathReading | undefined,
 ): "allow" | "no-match" | Reason {
   if (request === undefined) {
-    return rule.needsRequest || rule.intercept === "always" ? "needs-inspection" : "allow";
+    const inside = rule.needsRequest || rule.intercept === "always" || asksInside(rule, destination, policy);
+    return inside ? "needs-inspection" : "allow";
   }
   if (!rule.needsRequest) return "allow";
   if (rule.methods !== undefined && !rule.methods.includes(request.method)) return "no-match";

@@ -1,10 +1,12 @@
 /** The compiled policy: made once from the operator's rules, then only read. Pure. */
 import { parseHostname } from "../base/hostname.ts";
 import type { Injection } from "../model/decision.ts";
+import type { Destination } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
 import type {
   AddressRange,
   DenySource,
+  HookSource,
   NetworkSource,
   PatternSource,
   PolicySource,
@@ -26,6 +28,10 @@ export interface Policy {
   readonly denylist: HostTrie<DenyRule>;
   readonly allowRanges: readonly AddressRange[];
   readonly denyRanges: readonly AddressRange[];
+  /** Indices of the operator's hooks, by what they are asked about. */
+  readonly hooks: HostTrie<number>;
+  /** `host port` of what the gate itself asks over HTTP: no destinations for a sandbox. */
+  readonly endpoints: ReadonlySet<string>;
 }
 
 /** Undefined: disabled. */
@@ -72,6 +78,12 @@ export function compilePolicy(source: PolicySource): Policy {
     denylist: compileDenylist(source.denylist),
     allowRanges: source.allowRanges,
     denyRanges: source.denyRanges,
+    hooks: buildHostTrie(
+      source.hooks.flatMap(({ name, domains }, index) =>
+        domains.map((domain) => [checkedPattern(domain, name), index] as const),
+      ),
+    ),
+    endpoints: new Set(source.hooks.flatMap(endpointOf)),
   });
 }
 
@@ -136,6 +148,15 @@ function checkedPattern(pattern: PatternSource, id: string): PatternSource {
   if (name !== undefined && parseHostname(name) !== name)
     throw invalid(id, "has a name that is not canonical");
   return pattern;
+}
+
+function endpointOf({ handler }: HookSource): readonly string[] {
+  return handler.kind === "http" ? [endpointKey(handler.destination)] : [];
+}
+
+export function endpointKey(destination: Destination): string {
+  const host = destination.kind === "name" ? destination.host : destination.address.text;
+  return `${host} ${destination.port}`;
 }
 
 function invalid(id: string, problem: string): Failure {

@@ -14,6 +14,7 @@ const OPINIONS: ReadonlySet<Reason> = new Set([
   "needs-inspection",
   "method-refused",
   "path-ambiguous",
+  "hook-denied",
 ]);
 
 /** `scheme` is the question's, or `tcp` where an opaque rule settles it. */

@@ -41,6 +41,8 @@ export interface Denial {
   readonly reason: Reason;
   /** The rule that denied, or whose condition failed; undefined where none is concerned. */
   readonly rule: string | undefined;
+  /** What whoever refused said to the client: printable text of the operator's hook. */
+  readonly detail?: string;
 }
 
 /** What to do with a connection before anything inside it has been seen. */

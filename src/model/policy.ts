@@ -1,6 +1,6 @@
 /** What `config/` hands to `decide/` to be compiled: the operator's rules, checked, in plain values. */
 import type { Injection } from "./decision.ts";
-import type { IpAddress } from "./exchange.ts";
+import type { Destination, IpAddress } from "./exchange.ts";
 
 export interface PolicySource {
   /** Rises by one with every policy that came into force in this process. Pools are keyed by it. */
@@ -15,6 +15,46 @@ export interface PolicySource {
   readonly sandboxes: readonly SandboxSource[];
   readonly allowRanges: readonly AddressRange[];
   readonly denyRanges: readonly AddressRange[];
+  /** In the order of the file, which is the order they are asked in. */
+  readonly hooks: readonly HookSource[];
+  readonly hookOptions: HookOptions;
+}
+
+/** An operator's hook: it may turn an allowance into a denial. */
+export interface HookSource {
+  readonly name: string;
+  /** Destinations that it is asked about. */
+  readonly domains: readonly PatternSource[];
+  /** Milliseconds. */
+  readonly timeout: number;
+  /** Fields that it may set, as the operator spells them. */
+  readonly maySet: readonly string[];
+  readonly points: readonly HookPoint[];
+  readonly handler:
+    | { readonly kind: "command"; readonly command: readonly [file: string, ...args: readonly string[]] }
+    | {
+        readonly kind: "http";
+        readonly scheme: "http" | "https";
+        readonly destination: Destination;
+        /** Path and query. */
+        readonly target: string;
+      };
+}
+
+/** Before an exchange leaves, and once it is over. */
+export type HookPoint = "pre_tool_call" | "post_tool_call";
+
+/** How several hooks make one verdict: AGENT-HOOKS-0.1 section 7. */
+export interface HookOptions {
+  readonly mode: "enforce" | "evaluate_only";
+  readonly profile:
+    | "sequential/first_deny"
+    | "sequential/run_all"
+    | "parallel/strictest"
+    | "parallel/unanimous";
+  readonly onApproval: "stop" | "resume";
+  readonly onTransformConflict: "deny" | "approval";
+  readonly onDisagreement: "deny" | "approval";
 }
 
 export type NetworkSource =

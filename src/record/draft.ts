@@ -34,6 +34,8 @@ export class ExchangeDraft implements ExchangeRecord {
   bytesIn = 0;
   durationMs = 0;
   failure: FailureCode | undefined = undefined;
+  /** Told of the record once it is written. */
+  whenWritten: ((record: ExchangeRecord) => void) | undefined = undefined;
   overheadMs: number | undefined = undefined;
 
   constructor(recorder: Recorder, door: { readonly listener: Listener; readonly address: string }) {
@@ -96,6 +98,7 @@ export class ExchangeDraft implements ExchangeRecord {
     this.#written = true;
     this.durationMs = performance.now() - this.#started;
     this.#recorder.exchange(this);
+    this.whenWritten?.(this);
   }
 
   get host(): string | undefined {

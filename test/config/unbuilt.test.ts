@@ -86,36 +86,6 @@ testProblems("refuseCredential", "version: 1\nnetwork:\n  allowlist:\n", [
   ],
 ]);
 
-testProblems("refuseHooks", `${HEAD}hooks:`, [
-  ["none at all is fine", " []\n"],
-  [
-    "a whole command",
-    ' [ { name: gate, type: command, command: [/opt/gate], domains: ["*"], timeout: 5s } ]\n',
-    `3:1 \`hooks\` ${NOT}`,
-  ],
-  [
-    "a whole request",
-    ' [ { name: central, type: http, url: "https://policy.example.com/decide", domains: ["*.example.org"], may_set: [X-Trace] } ]\n',
-    `3:1 \`hooks\` ${NOT}`,
-  ],
-  [
-    "what is wrong is said",
-    ' [ { name: "a b", type: http, domains: ["a.*.b"], timeout: 5 } ]\n',
-    `3:1 \`hooks\` ${NOT}`,
-    "3:10 A hook of type `http` needs a `url`",
-    "3:18 `name` must be 1 to 64 letters, digits, dots, hyphens or underscores",
-    "3:47 A `*` stands alone or as the whole first label",
-    "3:66 `timeout` must be a time from 100ms to 10m, with its unit, such as `10s` or `250ms`",
-  ],
-  ["no list", " x\n", `3:1 \`hooks\` ${NOT}`, "3:8 `hooks` must be a list, found text"],
-  [
-    "an entry that is no map",
-    " [x]\n",
-    `3:1 \`hooks\` ${NOT}`,
-    "3:9 A hook must be a map of keys and values, found text",
-  ],
-]);
-
 const URL_FORM = "must be a URL that begins with `http://` or `https://`";
 testProblems("refuseParentProxy", `${HEAD}upstream:\n  proxy:`, [
   ["an empty one is fine", "\n"],

@@ -6,6 +6,7 @@ import type { Destination, Question, RequestHead } from "../../src/model/exchang
 import type {
   AddressRange,
   DenySource,
+  HookSource,
   NetworkSource,
   PatternSource,
   PolicySource,
@@ -36,6 +37,7 @@ export interface Settings {
   readonly mode?: "enforce" | "evaluate_only";
   readonly network?: Net | "disabled";
   readonly sandboxes?: readonly { readonly id: string; readonly network?: Net | "disabled" }[];
+  readonly hooks?: readonly { readonly domains: readonly string[]; readonly url?: string }[];
   readonly upstream?: { readonly allow_ranges?: readonly string[]; readonly deny_ranges?: readonly string[] };
 }
 
@@ -59,6 +61,14 @@ export function buildSource(settings: Settings): PolicySource {
     })),
     allowRanges: (settings.upstream?.allow_ranges ?? []).map(range),
     denyRanges: (settings.upstream?.deny_ranges ?? []).map(range),
+    hooks: (settings.hooks ?? []).map(hookSource),
+    hookOptions: {
+      mode: "enforce",
+      profile: "sequential/first_deny",
+      onApproval: "stop",
+      onTransformConflict: "deny",
+      onDisagreement: "deny",
+    },
   };
 }
 
@@ -147,6 +157,21 @@ function ruleSource(entry: Entry): RuleSource {
 
 function denySource(entry: Entry): DenySource {
   return { id: entry.id ?? entry.domain, pattern: patternSource(entry.domain), ports: entry.ports };
+}
+
+function hookSource(hook: NonNullable<Settings["hooks"]>[number], index: number): HookSource {
+  const url = hook.url === undefined ? undefined : parseUrl(hook.url);
+  return {
+    name: `hook-${index}`,
+    domains: hook.domains.map(patternSource),
+    timeout: 5_000,
+    maySet: [],
+    points: ["pre_tool_call"],
+    handler:
+      url === undefined
+        ? { kind: "command", command: ["/bin/true"] }
+        : { kind: "http", scheme: "https", destination: url.destination, target: url.target },
+  };
 }
 
 function patternSource(domain: string): PatternSource {

@@ -5,6 +5,7 @@ import type { TLSSocket } from "node:tls";
 import { ConnectionCaps } from "../../src/accept/connection-caps.ts";
 import { LiveSet } from "../../src/base/live-set.ts";
 import { type Acquired, Forwarder, type ForwarderParts } from "../../src/forward/forwarder.ts";
+import { createHookDesk } from "../../src/hooks/hook-desk.ts";
 import type { Template } from "../../src/model/config.ts";
 import { Failure } from "../../src/model/failure.ts";
 import type { Route } from "../../src/model/leg.ts";
@@ -13,7 +14,7 @@ import type { ExchangeRecord, Recorder } from "../../src/model/record.ts";
 import type { LeafCache } from "../../src/pki/leaf-cache.ts";
 import { createSecrets } from "../../src/secrets/secrets.ts";
 import type { InForce, World } from "../../src/world.ts";
-import { buildPolicy, type Settings } from "../decide/build.ts";
+import { buildPolicy, buildSource, type Settings } from "../decide/build.ts";
 import { type Around, around, createPair, eventually, listenTo, type Peer } from "./loopback.ts";
 import { createAuthority } from "./pki.ts";
 
@@ -80,6 +81,7 @@ export function createWorld(context: TestContext, settings: Settings, options: W
       surroundings: () => ({ own: new Set(), endpoints: new Set() }),
       caps: new ConnectionCaps(surroundings.limits),
       live: new LiveSet(),
+      hooks: createHookDesk({ session: "test", env: {}, write: () => undefined, now: Date.now }),
       connections: new Set(),
       draining: () => made.draining,
     },
@@ -132,6 +134,8 @@ function takeUp(settings: Settings, { secrets = {} }: WorldOptions): InForce {
   }
   return {
     policy: buildPolicy(settings),
+    hooks: [],
+    hookOptions: buildSource(settings).hookOptions,
     digest: "0123456789ab",
     sandboxes: [],
     secrets: createSecrets(templates, { env: {}, now: () => 0 }),

@@ -1,0 +1,128 @@
+/** Puts an exchange that policy allows to the operator's hooks, which may make less of it and never more. */
+import { decideEndpointAddress, permitEndpoint } from "./decide/decide-endpoint.ts";
+import { findHooks } from "./decide/find-hooks.ts";
+import { narrowDecision, remarkDenial } from "./decide/narrow-decision.ts";
+import { call } from "./forward/call.ts";
+import type { HookAnswer } from "./hooks/hook-desk.ts";
+import { nameOf } from "./identify/identify-destination.ts";
+import type { Allowance, Decision } from "./model/decision.ts";
+import type { Destination, Question } from "./model/exchange.ts";
+import { Failure } from "./model/failure.ts";
+import type { Route } from "./model/leg.ts";
+import type { HookSource } from "./model/policy.ts";
+import type { ExchangeDraft } from "./record/draft.ts";
+import type { Setting } from "./transform/set-fields.ts";
+import type { InForce, World } from "./world.ts";
+
+export interface Narrowing {
+  readonly verdict: "ask";
+  readonly question: Question;
+  readonly allowance: Allowance;
+  readonly force: InForce;
+  /** Tells once that nobody waits any more. */
+  readonly inbound: { whenLost(callback: () => void): void };
+}
+
+export interface Narrowed {
+  /** The policy whose hooks were asked: under another they are asked again. */
+  readonly force: InForce;
+  readonly decision: Decision;
+  readonly settings: readonly Setting[];
+}
+
+type HttpHandler = Extract<HookSource["handler"], { kind: "http" }>;
+
+const MAX_ANSWER_BYTES = 65_536;
+const MAX_DETAIL = 200;
+
+/** Whether anybody has to be asked at all; it costs nothing where the config has no hooks. */
+export function isHooked({ destination }: Question, { policy }: InForce): boolean {
+  return findHooks(destination, policy).length > 0;
+}
+
+/** Rejects with a Failure where the client went away meanwhile. */
+export async function narrow(narrowing: Narrowing, record: ExchangeDraft, world: World): Promise<Narrowed> {
+  const { question, allowance, force, inbound } = narrowing;
+  const lost = new AbortController();
+  inbound.whenLost(() => lost.abort());
+  const started = performance.now();
+  const answer = await world.hooks.ask({
+    hooks: findHooks(question.destination, force.policy).map((index) => force.hooks[index] as HookSource),
+    options: { ...force.hookOptions, mode: modeOf(force) },
+    question,
+    injected: allowance.permit.injections.map(({ key }) => key),
+    post: (handler, body, signal) => post(handler, body, signal, { force, world }),
+    signal: lost.signal,
+  });
+  record.waited(performance.now() - started);
+  if (lost.signal.aborted) {
+    throw new Failure("E_BAD_REQUEST", "client", "The client went away", { status: 499 });
+  }
+  const decision = decisionOf(answer, narrowing);
+  if (decision.verdict === "allow") record.whenWritten = answer.after;
+  return { force, decision, settings: answer.settings };
+}
+
+/** Where policy itself is only tried out, so are its hooks. */
+function modeOf({ policy, hookOptions }: InForce): "enforce" | "evaluate_only" {
+  return policy.mode === "evaluate_only" ? "evaluate_only" : hookOptions.mode;
+}
+
+function decisionOf({ verdict }: HookAnswer, { question, allowance, force }: Narrowing): Decision {
+  if (verdict.decision !== "deny") return allowance;
+  if (force.policy.mode === "enforce" && force.hookOptions.mode === "evaluate_only") {
+    return remarkDenial(allowance);
+  }
+  const decision = narrowDecision(question, allowance, force.policy);
+  const detail = verdict.message ?? verdict.reason;
+  if (decision.verdict === "allow" || detail === undefined) return decision;
+  return { ...decision, detail: detail.slice(0, MAX_DETAIL) };
+}
+
+/** Over the same connections, names and addresses vetted, as everything else that leaves. */
+async function post(
+  handler: HttpHandler,
+  body: string,
+  signal: AbortSignal,
+  { force, world }: { readonly force: InForce; readonly world: World },
+): Promise<string> {
+  const { destination, scheme, target } = handler;
+  const order = {
+    route: endpointRoute(destination, scheme, force),
+    method: "POST",
+    target,
+    host: hostField(destination, scheme),
+    fields: [
+      ["Content-Type", "application/json"],
+      ["Accept", "application/json"],
+      ["Accept-Encoding", "identity"],
+      ["User-Agent", "sallyport"],
+    ] as const,
+    body,
+    maxBytes: MAX_ANSWER_BYTES,
+  };
+  const called = await call(world.forwarder, order, signal);
+  if (called.status < 200 || called.status > 299) {
+    throw new Failure("E_HOOK", "operator", `The hook answered with status ${called.status}`);
+  }
+  return called.body.toString("utf8");
+}
+
+function endpointRoute(destination: Destination, scheme: "http" | "https", { policy }: InForce): Route {
+  const permit = permitEndpoint(destination, scheme);
+  // No sandbox's id has a bracket in it.
+  const key = `(hook) ${scheme} ${nameOf(destination)} ${destination.port} ${policy.generation}`;
+  return {
+    permit,
+    guard: (address) => decideEndpointAddress(permit, address, policy),
+    poolKey: key,
+    freshKey: key,
+    alpn: ["http/1.1"],
+  };
+}
+
+function hostField(destination: Destination, scheme: "http" | "https"): string {
+  const name = nameOf(destination);
+  const host = name.includes(":") ? `[${name}]` : name;
+  return destination.port === (scheme === "https" ? 443 : 80) ? host : `${host}:${destination.port}`;
+}
