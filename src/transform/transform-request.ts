@@ -1,6 +1,7 @@
 /** Rewrites a request's head on its way out. Pure: a head in, a new head out. */
+
+import { isConnectionSpecific, nominatedKeys } from "../base/hop-by-hop.ts";
 import type { Destination, Field, FieldLines, RequestHead, Scheme } from "../model/exchange.ts";
-import { isConnectionSpecific, nominatedKeys } from "./hop-by-hop.ts";
 
 /** A field that the gate adds, its secret already in it. It lives no longer than the head that takes it. */
 export interface RenderedInjection {

@@ -1,6 +1,7 @@
 /** Rewrites a response's head on its way back. Pure: a head in, a new head out. */
+
+import { isConnectionSpecific, nominatedKeys } from "../base/hop-by-hop.ts";
 import type { Field, FieldLines, ResponseHead } from "../model/exchange.ts";
-import { isConnectionSpecific, nominatedKeys } from "./hop-by-hop.ts";
 
 /**
  * Drops the fields of the upstream's hop and those it nominates, and `Alt-Svc`, which would lead the

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isConnectionSpecific, nominatedKeys } from "../../src/base/hop-by-hop.ts";
 import type { Field } from "../../src/model/exchange.ts";
-import { isConnectionSpecific, nominatedKeys } from "../../src/transform/hop-by-hop.ts";
 
 test("isConnectionSpecific: knows the fields of RFC 9110 section 7.6.1 and their older kin (F03)", () => {
   for (const key of [
