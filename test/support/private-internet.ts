@@ -1,5 +1,6 @@
 /** A whole internet for one test: the gate and its clients in one network namespace, every other address in another. */
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -57,6 +58,8 @@ export async function createInternet(options: InternetOptions = {}): Promise<Int
   await configure(net, netLink());
   await configure(net, NET_V6_RULES, "-6");
   const directory = await mkdtemp(join(tmpdir(), "sallyport-path-"));
+  // A test that failed in its preparation never comes to `close`.
+  process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
   const dns = await createDnsServer(net, DNS_V4);
   const tasks: (() => unknown)[] = [];
   return {
