@@ -340,8 +340,12 @@ export class Http1Connection implements InboundHost, Expiring {
     this.#ended = true;
     if (this.#state === "exchange") {
       const unfinished = this.#body !== undefined && !this.#body.done;
-      if (!unfinished || !this.#flowing) return;
-      this.#lose(new Failure("E_BAD_REQUEST", "client", "The request body ended early"));
+      // TCP may be closed on one side by a client that still wants the answer; whoever ends TLS has left.
+      const left = !unfinished && this.#socket !== this.#transport;
+      if (!left && !(unfinished && this.#flowing)) return;
+      this.#lose(
+        left ? clientLeft() : new Failure("E_BAD_REQUEST", "client", "The request body ended early"),
+      );
       this.#reset();
     } else if (this.#state === "head" && this.#buffered.length > 0) {
       this.#refuse(new Failure("E_BAD_REQUEST", "client", "The request ended within its head"));
@@ -352,7 +356,7 @@ export class Http1Connection implements InboundHost, Expiring {
   readonly #onError = (): void => {};
 
   readonly #onClose = (): void => {
-    this.#lose(new Failure("E_BAD_REQUEST", "client", "The client went away", { status: CLIENT_LEFT }));
+    this.#lose(clientLeft());
     this.#leave("closed");
     this.#handlers.closed();
   };
@@ -375,6 +379,10 @@ export class Http1Connection implements InboundHost, Expiring {
     this.deadline = Number.POSITIVE_INFINITY;
     this.#around.deadlines.remove(this);
   }
+}
+
+function clientLeft(): Failure {
+  return new Failure("E_BAD_REQUEST", "client", "The client went away", { status: CLIENT_LEFT });
 }
 
 function asFailure(error: unknown): Failure {

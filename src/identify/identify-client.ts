@@ -16,7 +16,8 @@ export type TokenMatches = (tokenKey: string, presented: string) => boolean;
 /**
  * The client, or undefined where nobody in particular is asking although `sandboxes` names who may.
  *
- * Credentials, if sent, decide: they must be right, and the source must be the sandbox's where it has one.
+ * Credentials, if sent, decide: they must be right, and the source must be the sandbox's where it has one, and
+ * nobody else's where it has none.
  * Without them the source decides, if it is one sandbox's alone.
  */
 export function identifyClient(
@@ -42,7 +43,9 @@ function sandboxOfToken(
   const sandbox = sandboxes.find(({ id }) => id === credentials?.id);
   if (credentials === undefined || sandbox?.token === undefined) return undefined;
   if (!tokenMatches(sandbox.token, credentials.token)) return undefined;
-  return sandbox.source.length === 0 || isAt(sandbox, address) ? sandbox : undefined;
+  if (sandbox.source.length > 0) return isAt(sandbox, address) ? sandbox : undefined;
+  // A token that turns up at another sandbox's address was taken from its owner (L14).
+  return sandboxes.some((other) => isAt(other, address)) ? undefined : sandbox;
 }
 
 function soleSandboxAt(address: string, sandboxes: readonly SandboxSource[]): SandboxSource | undefined {

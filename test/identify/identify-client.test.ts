@@ -45,6 +45,12 @@ const CASES: readonly Case[] = [
   },
   { says: "another's token", address: "10.80.0.2", credentials: basic("b:token-of-a"), is: undefined },
   { says: "a token with colons", address: "192.0.2.1", credentials: basic("b:token:of:b"), is: "b" },
+  {
+    says: "a right token at another sandbox's source (L14)",
+    address: "10.80.0.2",
+    credentials: basic("b:token:of:b"),
+    is: undefined,
+  },
   { says: "a source in a range", address: "10.80.1.77", credentials: basic("c:token-of-c"), is: "c" },
   { says: "an IPv6 source", address: "fd00::9", credentials: basic("c:token-of-c"), is: "c" },
   { says: "a source that is no address", address: "", credentials: basic("c:token-of-c"), is: undefined },
