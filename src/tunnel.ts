@@ -10,7 +10,7 @@ import type { Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { Raw } from "./model/inbound.ts";
 import type { ExchangeDraft } from "./record/draft.ts";
-import type { ClientHello } from "./wire/client-hello.ts";
+import { type ClientHello, readClientHello } from "./wire/client-hello.ts";
 import { type InForce, reach, routeOf, type World } from "./world.ts";
 
 export interface Tunnelling {
@@ -32,27 +32,20 @@ export type TunnelEnd =
  * before its ClientHello has been compared with the decided name.
  */
 export async function runTunnel(tunnelling: Tunnelling): Promise<TunnelEnd> {
-  const { arrival, question, decision, force, record, world } = tunnelling;
+  const { arrival, decision, force, record, world } = tunnelling;
   const { permit } = decision.allowance;
   const route = routeOf(permit, "", force, world);
   const opened = await reach(arrival.inbound, world, (signal) => world.forwarder.open(route, signal));
   if (opened.kind === "refused") return { kind: "ended", denial: opened.denial };
   const upstream: Raw = { socket: opened.upstream, early: NOTHING };
-  if (world.inForce() !== force) {
-    const again = decideConnection(question, world.inForce().policy);
-    if (again.verdict !== "tunnel") {
-      upstream.socket.destroy();
-      return {
-        kind: "ended",
-        denial: again.verdict === "deny" ? again : deny("needs-inspection", permit.rule),
-      };
-    }
+  const overtaken = overtakenBy(tunnelling);
+  if (overtaken !== undefined) {
+    upstream.socket.destroy();
+    return { kind: "ended", denial: overtaken };
   }
   const client = arrival.inbound.takeOver(CONNECTED);
   try {
-    const checked = decision.opaque
-      ? await checkOpaque(client, upstream, tunnelling)
-      : await checkHello(client, tunnelling);
+    const checked = decision.opaque ? passing(client.early) : await checkHello(client, tunnelling);
     if (checked.kind !== "pass") {
       upstream.socket.destroy();
       return checked;
@@ -69,7 +62,8 @@ export async function runTunnel(tunnelling: Tunnelling): Promise<TunnelEnd> {
 type Checked = { readonly kind: "pass"; readonly early: Buffer } | TunnelEnd;
 
 /** TLS whose SNI is the decided name passes; all else is refused, or looked into. */
-async function checkHello(client: Raw, { question, decision, world }: Tunnelling): Promise<Checked> {
+async function checkHello(client: Raw, tunnelling: Tunnelling): Promise<Checked> {
+  const { question, decision, world } = tunnelling;
   const { permit } = decision.allowance;
   const peeked = await peek(client, world, world.limits.handshake_timeout);
   const raw: Raw = { socket: client.socket, early: peeked.bytes };
@@ -83,40 +77,58 @@ async function checkHello(client: Raw, { question, decision, world }: Tunnelling
   if (peeked.hello.ech) {
     return decision.mayInspect ? { kind: "inspect", raw } : ended("needs-inspection", permit.rule);
   }
-  return { kind: "pass", early: peeked.bytes };
+  const overtaken = overtakenBy(tunnelling);
+  return overtaken === undefined ? passing(peeked.bytes) : { kind: "ended", denial: overtaken };
 }
 
-/** Under a tcp rule whoever speaks first may; a visible SNI must still be the decided name. */
-async function checkOpaque(client: Raw, upstream: Raw, tunnelling: Tunnelling): Promise<Checked> {
-  const { question, decision, world } = tunnelling;
-  const forward = (bytes: Buffer): void => void client.socket.write(bytes);
-  upstream.socket.on("data", forward);
-  try {
-    const peeked = await peek(client, world, world.limits.tunnel_idle_timeout);
-    const reason = peeked.kind === "hello" ? disagreement(peeked.hello, question) : undefined;
-    return reason === "names-disagree"
-      ? ended(reason, decision.allowance.permit.rule)
-      : { kind: "pass", early: peeked.bytes };
-  } finally {
-    upstream.socket.off("data", forward);
-    upstream.socket.pause();
+function passing(early: Buffer): Checked {
+  return { kind: "pass", early };
+}
+
+/** Under a tcp rule whoever speaks first may; the client's first bytes are judged as they come. */
+async function pass(client: Raw, upstream: Raw, tunnelling: Tunnelling): Promise<TunnelEnd> {
+  const { question, decision, record, world } = tunnelling;
+  const { permit } = decision.allowance;
+  let refusal: Reason | undefined;
+  /** A visible SNI must be the decided name, under a tcp rule too. */
+  function admit(bytes: Buffer): boolean {
+    const read = readClientHello(bytes, world.limits);
+    if (read.kind !== "hello") return read.kind === "not-tls";
+    if (disagreement(read.hello, question) !== "names-disagree") return true;
+    refusal = "names-disagree";
+    throw new Failure("E_BAD_HELLO", "client", "The hello is for another name");
   }
-}
-
-async function pass(client: Raw, upstream: Raw, { question, record, world }: Tunnelling): Promise<TunnelEnd> {
-  const joined = splice(client, upstream, world);
+  const { limits, deadlines } = world;
+  const joined = splice(client, upstream, decision.opaque ? { limits, deadlines, admit } : world);
   const live = {
-    holds: (force: InForce) => decideConnection(question, force.policy).verdict === "tunnel",
+    holds: (force: InForce) => refusalOf(decideConnection(question, force.policy), decision) === undefined,
     cut: () => joined.cut(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop")),
   };
   world.live.add(live);
   const spliced = await joined.done;
   world.live.remove(live);
   record.relayed(spliced);
+  if (refusal !== undefined) return ended(refusal, permit.rule);
   if (spliced.failure === undefined) return { kind: "ended", denial: undefined };
-  const now = decideConnection(question, world.inForce().policy);
-  if (now.verdict === "deny") return { kind: "ended", denial: now };
+  const now = refusalOf(decideConnection(question, world.inForce().policy), decision);
+  if (now !== undefined) return { kind: "ended", denial: now };
   throw spliced.failure;
+}
+
+/** What a policy that came into force meanwhile has against the tunnel. */
+function overtakenBy({ question, decision, force, world }: Tunnelling): Denial | undefined {
+  const now = world.inForce();
+  return now === force ? undefined : refusalOf(decideConnection(question, now.policy), decision);
+}
+
+/** Why `again` ends a tunnel that was decided otherwise: what it would look at has passed unseen. */
+function refusalOf(
+  again: ConnectionDecision,
+  { opaque, allowance }: Tunnelling["decision"],
+): Denial | undefined {
+  if (again.verdict === "deny") return again;
+  const holds = again.verdict === "tunnel" && (again.opaque || !opaque);
+  return holds ? undefined : deny("needs-inspection", allowance.permit.rule);
 }
 
 /** Why this hello may not go where CONNECT was granted; undefined where it may. */

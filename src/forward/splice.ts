@@ -19,12 +19,24 @@ export interface Splice {
   cut(failure: Failure): void;
 }
 
-/** `client.early` goes to the upstream first, and `upstream.early` to the client. */
-export function splice(
-  client: Raw,
-  upstream: Raw,
-  around: { readonly limits: Limits; readonly deadlines: Deadlines },
-): Splice {
+/**
+ * Judges a client's first bytes, all that came so far, before any of them goes on: false where it takes more to say.
+ * Throws where they may not pass.
+ */
+export type Admit = (bytes: Buffer) => boolean;
+
+export interface SpliceSurroundings {
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+  /** Absent: everything passes. What the upstream says passes in any case. */
+  readonly admit?: Admit;
+}
+
+/**
+ * `client.early` goes to the upstream first, and `upstream.early` to the client. Where `admit` throws, `done` tells of
+ * it and the client's connection is left open, for the last word.
+ */
+export function splice(client: Raw, upstream: Raw, around: SpliceSurroundings): Splice {
   const joined = new Joined(client.socket, upstream.socket, around);
   joined.begin(client.early, upstream.early);
   return joined;
@@ -35,7 +47,7 @@ class Joined implements Splice, Expiring {
   deadline: number;
   readonly #client: Duplex;
   readonly #upstream: Duplex;
-  readonly #around: { readonly limits: Limits; readonly deadlines: Deadlines };
+  readonly #around: SpliceSurroundings;
   #resolve: (spliced: Spliced) => void = () => {};
   readonly #lastMoment: number;
   #bytesOut = 0;
@@ -45,15 +57,14 @@ class Joined implements Splice, Expiring {
   /** Sides that are not closed. */
   #sides = 2;
   #over = false;
+  /** What the client sent while it was not clear whether it may pass. */
+  #held: Buffer | undefined;
 
-  constructor(
-    client: Duplex,
-    upstream: Duplex,
-    around: { readonly limits: Limits; readonly deadlines: Deadlines },
-  ) {
+  constructor(client: Duplex, upstream: Duplex, around: SpliceSurroundings) {
     this.#client = client;
     this.#upstream = upstream;
     this.#around = around;
+    this.#held = around.admit === undefined ? undefined : Buffer.alloc(0);
     this.done = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -67,10 +78,15 @@ class Joined implements Splice, Expiring {
   begin(clientEarly: Buffer, upstreamEarly: Buffer): void {
     this.#around.deadlines.add(this);
     this.#join(this.#client, this.#upstream, (bytes) => {
-      this.#bytesOut += bytes.length;
+      this.#touch();
+      const passing = this.#held === undefined ? bytes : this.#judge(this.#held, bytes);
+      this.#bytesOut += passing?.length ?? 0;
+      return passing;
     });
     this.#join(this.#upstream, this.#client, (bytes) => {
+      this.#touch();
       this.#bytesIn += bytes.length;
+      return bytes;
     });
     // Before the early bytes, which may pause them again.
     this.#client.resume();
@@ -100,11 +116,36 @@ class Joined implements Splice, Expiring {
     this.#settle(failure);
   }
 
-  #join(from: Duplex, to: Duplex, count: (bytes: Buffer) => void): void {
+  /** What may go on now; undefined: nothing yet, or never. */
+  #judge(held: Buffer, bytes: Buffer): Buffer | undefined {
+    const all = Buffer.concat([held, bytes]);
+    try {
+      if (this.#over || this.#around.admit?.(all) === false) this.#held = all;
+      else {
+        this.#held = undefined;
+        return all;
+      }
+    } catch (error) {
+      this.#refuse(error);
+    }
+    return undefined;
+  }
+
+  /** The upstream hears nothing of it. */
+  #refuse(error: unknown): void {
+    this.#over = true;
+    this.#around.deadlines.remove(this);
+    this.#client.pause();
+    reset(this.#upstream);
+    this.#settle(
+      error instanceof Failure ? error : new Failure("E_INTERNAL", "gate", "Bytes could not be judged"),
+    );
+  }
+
+  #join(from: Duplex, to: Duplex, pass: (bytes: Buffer) => Buffer | undefined): void {
     from.on("data", (bytes: Buffer) => {
-      count(bytes);
-      this.#touch();
-      if (!to.destroyed && !to.write(bytes)) from.pause();
+      const passing = pass(bytes);
+      if (passing !== undefined && !to.destroyed && !to.write(passing)) from.pause();
     });
     to.on("drain", () => from.resume());
     from.once("end", () => this.#end(to));
@@ -120,6 +161,12 @@ class Joined implements Splice, Expiring {
   /** One side has said all that it will. After both have, what is still in the buffers has until the deadline to leave. */
   #end(to: Duplex): void {
     if (this.#over) return;
+    if (to === this.#upstream && this.#held !== undefined && this.#held.length > 0) {
+      this.#refuse(
+        new Failure("E_BAD_HELLO", "client", "The client closed before its ClientHello was whole"),
+      );
+      return;
+    }
     this.#open -= 1;
     to.end();
     if (this.#open === 0) this.#settle(undefined);

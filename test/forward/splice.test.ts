@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Duplex, duplexPair } from "node:stream";
 import { type TestContext, test } from "node:test";
-import { splice } from "../../src/forward/splice.ts";
+import { type Admit, splice } from "../../src/forward/splice.ts";
 import { Failure } from "../../src/model/failure.ts";
 import type { Raw } from "../../src/model/inbound.ts";
 import type { Limits } from "../../src/model/limits.ts";
@@ -174,6 +174,58 @@ test("splice keeps early bytes within what the other side takes", async () => {
   assert.equal(peer.text.length, 1_000_004);
 });
 
+test("splice holds a client's first bytes until they are admitted, and none after", async (context) => {
+  const seen: string[] = [];
+  const admit = (bytes: Buffer): boolean => {
+    seen.push(bytes.toString("latin1"));
+    return bytes.length >= 6;
+  };
+  const { client, origin, joined } = await join(context, { clientEarly: "abc", admit });
+  origin.send("first");
+  await client.until("first");
+  assert.equal(origin.text, "");
+  client.send("def");
+  await origin.until("abcdef");
+  client.send("ghi");
+  await origin.until("abcdefghi");
+  assert.deepEqual(seen, ["abc", "abcdef"]);
+  client.socket.end();
+  origin.socket.end();
+  assert.deepEqual(await joined.done, { bytesOut: 9, bytesIn: 5, failure: undefined });
+});
+
+test("splice sends nothing of what is not admitted, and leaves the client open for the last word", async (context) => {
+  const failure = new Failure("E_BAD_HELLO", "client", "For another name");
+  for (const thrown of [failure, new TypeError("Unforeseen")]) {
+    const admit = (): boolean => {
+      throw thrown;
+    };
+    const { client, origin, joined, near } = await join(context, { admit });
+    client.send("secret");
+    const { failure: told, bytesOut } = await joined.done;
+    assert.equal(told?.code, thrown === failure ? "E_BAD_HELLO" : "E_INTERNAL");
+    assert.equal(bytesOut, 0);
+    assert.equal(await origin.ended, "reset");
+    assert.equal(origin.text, "");
+    near.end("last word");
+    assert.equal(await client.ended, "end");
+    assert.equal(client.text, "last word");
+  }
+});
+
+test("splice passes on the end of a client that said nothing, and none that came within its first words", async (context) => {
+  const admit = (): boolean => false;
+  const silent = await join(context, { admit });
+  silent.client.socket.end();
+  assert.equal(await silent.origin.ended, "end");
+  silent.origin.socket.end("answer");
+  assert.equal((await silent.joined.done).bytesIn, 6);
+  const { client, origin, joined } = await join(context, { clientEarly: "half", admit });
+  client.socket.end();
+  assert.equal((await joined.done).failure?.code, "E_BAD_HELLO");
+  assert.equal(await origin.ended, "reset");
+});
+
 test("cut resets both sides and tells why, once", async (context) => {
   const made = await join(context);
   const failure = new Failure("E_INTERNAL", "gate", "Cut by a change of policy");
@@ -198,16 +250,18 @@ interface JoinOptions {
   readonly clientEarly?: string;
   readonly originEarly?: string;
   readonly limits?: Partial<Limits>;
+  readonly admit?: Admit;
 }
 
 async function join(
   context: TestContext,
-  { clientEarly = "", originEarly = "", limits = {} }: JoinOptions = {},
+  { clientEarly = "", originEarly = "", limits = {}, admit }: JoinOptions = {},
 ) {
   const client = await createPair(context);
   const upstream = await createPair(context);
   const surroundings = around(limits);
-  const joined = splice(raw(client.near, clientEarly), raw(upstream.near, originEarly), surroundings);
+  const judged = admit === undefined ? surroundings : { ...surroundings, admit };
+  const joined = splice(raw(client.near, clientEarly), raw(upstream.near, originEarly), judged);
   const peers: { client: Peer; origin: Peer } = {
     client: listenTo(client.far),
     origin: listenTo(upstream.far),
