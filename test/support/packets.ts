@@ -14,7 +14,8 @@ const MARK_PORT = 7;
 const MARK = ` > ${DNS_V4}.${MARK_PORT} `;
 
 // tcpdump gives up its user id at the start, which an ordinary user's namespace does not allow. Late
-// acknowledgements and closes of older connections say nothing about what was asked last: they are left out.
+// acknowledgements and closes of older connections say nothing about what was asked last: they are left out, as is
+// what the kernel reports of the multicast groups of its own addresses.
 const CAPTURE = `
 import ipaddress, socket, struct
 packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -32,6 +33,7 @@ while True:
     else:
         print("other %04x" % kind, flush=True)
         continue
+    if name(dst) == "ff02::16": continue
     if proto not in (6, 17):
         print("ip-%d %s > %s" % (proto, name(src), name(dst)), flush=True)
         continue
