@@ -86,7 +86,7 @@ export class Http2Connection implements StreamHost, Expiring {
 
   /** No stream for too long, or no preface. */
   expired(): void {
-    if (this.#session.closed) this.cut();
+    if (this.#session.closed || this.#session.destroyed) this.cut();
     else this.drain();
   }
 
@@ -96,9 +96,12 @@ export class Http2Connection implements StreamHost, Expiring {
     this.#controls.earn();
   }
 
-  released(broken: boolean): void {
+  broke(): void {
+    this.#spend(this.#resets);
+  }
+
+  released(): void {
     this.#open -= 1;
-    if (broken) this.#spend(this.#resets);
     if (this.#open > 0 || this.#closed) return;
     const { idle_timeout } = this.#around.limits;
     this.deadline = this.#in(this.#session.closed ? LINGER_MS : idle_timeout);
@@ -158,7 +161,9 @@ export class Http2Connection implements StreamHost, Expiring {
   /** Malformed: the stream alone is told; a client that goes on like this has its connection closed. */
   #refuse(stream: ServerHttp2Stream, failure: Failure): void {
     stream.on("error", ignore);
-    stream.once("close", () => this.released(true));
+    stream.once("close", () => this.released());
+    this.broke();
+    if (stream.destroyed) return;
     const answer = this.#handlers.malformed(failure);
     if (stream.closed) return;
     if (answer === undefined) stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
@@ -170,7 +175,10 @@ export class Http2Connection implements StreamHost, Expiring {
   #spend(budget: Budget): void {
     if (this.#closed || budget.spend(this.#around.deadlines.now())) return;
     // RFC 9113 section 10.5: what it does looks like an attack.
-    this.#session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
+    const failure = new Failure("E_BAD_REQUEST", "client", "The client floods its connection");
+    this.#session.destroy(failure, NGHTTP2_ENHANCE_YOUR_CALM);
+    // One that does not read its GOAWAY is not waited for.
+    this.deadline = this.#in(LINGER_MS);
   }
 
   readonly #onClose = (): void => {

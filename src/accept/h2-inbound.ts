@@ -16,8 +16,10 @@ import { CLIENT_LEFT } from "./http1-connection.ts";
 export interface StreamHost {
   /** A piece of a body moved. */
   moved(): void;
-  /** The stream is closed; `broken`: its client, or a fault of its client's, ended it before it was over. */
-  released(broken: boolean): void;
+  /** The client, or a fault of the client's, ended the stream before it was over. */
+  broke(): void;
+  /** The stream is closed. */
+  released(): void;
 }
 
 export interface StreamSurroundings {
@@ -59,7 +61,6 @@ export class Http2Inbound implements Inbound, Expiring {
   #blocked = false;
   /** Nothing more is told or taken. */
   #over = false;
-  #broken = false;
 
   constructor(stream: ServerHttp2Stream, incoming: Incoming, around: StreamSurroundings) {
     const { request, whole, sensitive } = incoming;
@@ -168,8 +169,7 @@ export class Http2Inbound implements Inbound, Expiring {
 
   expired(): void {
     const failure = new Failure("E_TIMEOUT", "client", "The client took too long", { reset: NGHTTP2_CANCEL });
-    this.#broken = true;
-    this.#lose(failure);
+    this.#break(failure);
     this.#close(NGHTTP2_CANCEL);
   }
 
@@ -203,8 +203,7 @@ export class Http2Inbound implements Inbound, Expiring {
     try {
       this.#requestTrailers = readTrailers(pairs, this.#around.limits, "client");
     } catch (error) {
-      this.#broken = true;
-      this.#lose(error as Failure);
+      this.#break(error as Failure);
       this.#close(constants.NGHTTP2_PROTOCOL_ERROR);
     }
   }
@@ -235,13 +234,11 @@ export class Http2Inbound implements Inbound, Expiring {
 
   readonly #onGone = (): void => {
     if (this.#over) return;
-    this.#broken = true;
     const code = this.#stream.rstCode ?? NGHTTP2_NO_ERROR;
     // A reset without an error in mid-exchange would pass for an end (RFC 9113 section 8.1).
     const reset = code === NGHTTP2_NO_ERROR ? NGHTTP2_CANCEL : code;
-    this.#lose(
-      new Failure("E_BAD_REQUEST", "client", "The client went away", { status: CLIENT_LEFT, reset }),
-    );
+    const left = { status: CLIENT_LEFT, reset };
+    this.#break(new Failure("E_BAD_REQUEST", "client", "The client went away", left));
     this.#stream.resume();
   };
 
@@ -252,12 +249,13 @@ export class Http2Inbound implements Inbound, Expiring {
     this.#onGone();
     this.deadline = Number.POSITIVE_INFINITY;
     this.#around.deadlines.remove(this);
-    this.#around.host.released(this.#broken);
+    this.#around.host.released();
   };
 
-  #lose(failure: Failure): void {
+  #break(failure: Failure): void {
     if (this.#over) return;
     this.#over = true;
+    this.#around.host.broke();
     this.#lost = failure;
     this.#onLost?.();
     this.#events?.gone(failure);

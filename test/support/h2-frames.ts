@@ -121,6 +121,7 @@ function peerOf(socket: Duplex, skip: number, onFrame: (frame: Frame) => void = 
     for (const waker of wakers) waker();
   };
   socket.on("error", () => undefined);
+  socket.on("end", () => socket.end());
   socket.on("close", () => {
     closed = true;
     wake();

@@ -28,6 +28,8 @@ export interface H2Origin {
   readonly sessions: readonly ServerHttp2Session[];
   /** The pairs of each request's head, in order of arrival. */
   readonly requests: readonly (readonly string[])[];
+  /** Streams that are not closed. */
+  readonly open: number;
   until(what: string, condition: () => boolean, ms?: number): Promise<void>;
   /** Something that a condition may look at has changed. */
   changed(): void;
@@ -41,6 +43,7 @@ export async function createH2Origin(internet: Internet, options: H2OriginOption
   const sockets: Socket[] = [];
   const sessions: ServerHttp2Session[] = [];
   const requests: string[][] = [];
+  let open = 0;
   const changes = new EventEmitter();
   changes.setMaxListeners(0);
   const changed = (): void => void changes.emit("change");
@@ -62,9 +65,13 @@ export async function createH2Origin(internet: Internet, options: H2OriginOption
     "stream",
     (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, pairs: string[]) => {
       requests.push([...pairs]);
+      open += 1;
       watch?.see(pairs.join("\n"));
       stream.on("error", () => undefined);
-      stream.on("close", changed);
+      stream.on("close", () => {
+        open -= 1;
+        changed();
+      });
       options.serve(stream, headers, pairs);
       changed();
     },
@@ -78,6 +85,9 @@ export async function createH2Origin(internet: Internet, options: H2OriginOption
     sockets,
     sessions,
     requests,
+    get open() {
+      return open;
+    },
     changed,
     until: (what, condition, ms = 5_000) => untilTrue(changes, { what, condition, ms }),
   };

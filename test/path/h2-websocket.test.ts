@@ -1,0 +1,119 @@
+/** WebSocket over HTTP/2 (RFC 8441): offered where the upstream takes it, decided and injected, then opaque. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { ServerHttp2Stream } from "node:http2";
+import { after, before, test } from "node:test";
+import type { Gate } from "../support/gate.ts";
+import { SECRET, startGate } from "../support/gate.ts";
+import { answerOf, openH2 } from "../support/h2-client.ts";
+import type { H2Origin } from "../support/h2-origin.ts";
+import { createH2Origin, valuesIn } from "../support/h2-origin.ts";
+import type { Internet } from "../support/private-internet.ts";
+import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
+
+const HOST = "ws.example.com";
+const PLAIN = "plain.example.com";
+const PLAIN_V4 = "11.0.0.11";
+
+let internet: Internet;
+let gate: Gate;
+let origin: H2Origin;
+
+before(async () => {
+  internet = await createInternet();
+  internet.dns.set(HOST, { A: [PUBLIC_V4] });
+  internet.dns.set(PLAIN, { A: [PLAIN_V4] });
+  origin = await createH2Origin(internet, {
+    names: [HOST],
+    bound: true,
+    options: { settings: { enableConnectProtocol: true } },
+    serve: echo,
+  });
+  await createH2Origin(internet, { address: PLAIN_V4, names: [PLAIN], bound: true, serve: echo });
+  const transform = { Authorization: SECRET };
+  gate = await startGate(internet, {
+    network: {
+      allowlist: [
+        { domain: HOST, paths: ["/chat"], methods: ["GET"], transform },
+        { domain: PLAIN, transform },
+      ],
+    },
+  });
+});
+after(() => internet.close());
+
+function echo(stream: ServerHttp2Stream): void {
+  stream.respond({ ":status": 200, "sec-websocket-protocol": "chat" });
+  stream.pipe(stream);
+}
+
+async function settings(host: string) {
+  const client = await openH2(internet, gate, host);
+  if (client.session.remoteSettings.maxConcurrentStreams === undefined)
+    await once(client.session, "remoteSettings");
+  await client.ask([":path", "/chat"]);
+  return client;
+}
+
+function connectPairs(path: string, protocol = "websocket"): string[] {
+  return [
+    ":method",
+    "CONNECT",
+    ":protocol",
+    protocol,
+    ":scheme",
+    "https",
+    ":authority",
+    HOST,
+    ":path",
+    path,
+    "sec-websocket-version",
+    "13",
+    "sec-websocket-protocol",
+    "chat",
+  ];
+}
+
+test("it is offered where the upstream takes it, and nowhere else", async () => {
+  assert.equal((await settings(HOST)).session.remoteSettings.enableConnectProtocol, true);
+  assert.equal((await settings(PLAIN)).session.remoteSettings.enableConnectProtocol, false);
+});
+
+test("after a 2xx bytes go both ways as they are, with the secret injected before", async () => {
+  const client = await settings(HOST);
+  const stream = client.session.request(connectPairs("/chat"), { endStream: false });
+  const [head] = await once(stream, "response");
+  assert.equal(head[":status"], 200);
+  assert.equal(head["sec-websocket-protocol"], "chat");
+  const got: Buffer[] = [];
+  stream.on("data", (bytes: Buffer) => void got.push(bytes));
+  const frames = Buffer.from(Array.from({ length: 100_000 }, (_, at) => at % 251));
+  stream.write(frames);
+  while (Buffer.concat(got).length < frames.length) await once(stream, "data");
+  assert.deepEqual(Buffer.concat(got), frames);
+  const request = origin.requests.at(-1) ?? [];
+  assert.deepEqual(valuesIn(request, ":protocol"), ["websocket"]);
+  assert.deepEqual(valuesIn(request, "authorization"), [internet.canary.secret]);
+  assert.deepEqual(valuesIn(request, "upgrade"), []);
+  stream.end();
+  await once(stream, "end");
+  const record = await gate.record({ protocol: "ws" });
+  assert.deepEqual(
+    [record["method"], record["path"], record["status"], record["bytes_out"]],
+    ["GET", "/chat", 200, 100_000],
+  );
+});
+
+for (const [what, pairs, status] of [
+  ["a path that no rule allows", connectPairs("/other"), 403],
+  ["another protocol than websocket", connectPairs("/chat", "connect-udp"), 403],
+] as const) {
+  test(`${what} is refused before anything leaves`, async () => {
+    const client = await settings(HOST);
+    const before = origin.requests.length;
+    const stream = client.session.request([...pairs], { endStream: false });
+    stream.on("error", () => undefined);
+    assert.equal((await answerOf(stream)).status, status);
+    assert.equal(origin.requests.length, before);
+  });
+}
