@@ -31,6 +31,9 @@ const EXTREMES: ReadonlyMap<unknown, Family["aggregator"]> = new Map([
   ["nodejs_eventloop_lag_p99_seconds", "max"],
 ]);
 
+/** Gauges of prom-client's that call themselves counters, which Prometheus' own linter refuses. */
+const MISNAMED = ["handles", "requests", "resources"].map((what) => `nodejs_active_${what}_total`);
+
 /** A registry of its own, so that two gates in one process, or a library's metrics, do not meet. */
 export function createMetrics(options: MetricsOptions): Metrics {
   const cells = createCells(options);
@@ -40,6 +43,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   }
   if (options.process !== false) {
     collectDefaultMetrics({ register: registry });
+    for (const name of MISNAMED) registry.removeSingleMetric(name);
   }
   return {
     ...counting(cells),

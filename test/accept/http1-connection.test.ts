@@ -76,7 +76,10 @@ test("Http1Connection decodes chunks, extensions and trailers, byte by byte", as
   inbound.start(heard);
   await eventually(() => heard.ended !== undefined);
   assert.equal(textOf(heard), "hello world");
-  assert.deepEqual(heard.ended, [{ name: "X-Sum", key: "x-sum", value: "7" }]);
+  assert.deepEqual(
+    heard.ended?.map(({ name, value }) => [name, value]),
+    [["X-Sum", "7"]],
+  );
 });
 
 test("Http1Connection tells of a body without a byte, and of none, at once", async (context) => {
