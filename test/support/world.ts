@@ -134,7 +134,7 @@ function takeUp(settings: Settings, { secrets = {} }: WorldOptions): InForce {
   }
   return {
     policy: buildPolicy(settings),
-    hooks: [],
+    hooks: buildSource(settings).hooks,
     hookOptions: buildSource(settings).hookOptions,
     digest: "0123456789ab",
     sandboxes: [],
