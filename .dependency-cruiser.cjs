@@ -124,6 +124,7 @@ module.exports = {
     adapter("re2", "^src/base/whole-pattern\\.ts$"),
     adapter("node-forge", "^src/pki/"),
     adapter("prom-client", "^src/record/metrics\\.ts$"),
+    adapter("http-proxy", "^src/accept/reverse-relay\\.ts$"),
     adapter("koffi", "^src/accept/original-destination\\.ts$"),
     adapter("tldts", "^src/config/public-suffix\\.ts$"),
     {

@@ -14,7 +14,7 @@ import { createUpstreamTls } from "./forward/upstream-tls.ts";
 import { createGatewayDoor, type GatewayDoor } from "./gateway-door.ts";
 import { createHookDesk } from "./hooks/hook-desk.ts";
 import { type JailDoor, openJailDoor } from "./jail-door.ts";
-import type { Config, GatewayEndpoint } from "./model/config.ts";
+import type { Config, Endpoint, GatewayEndpoint } from "./model/config.ts";
 import type { Limits } from "./model/limits.ts";
 import type { NetworkSource } from "./model/policy.ts";
 import type { Recorder } from "./model/record.ts";
@@ -23,6 +23,7 @@ import { createLeafCache, type LeafCache } from "./pki/leaf-cache.ts";
 import { createMetrics, type Metrics, type MetricsPart } from "./record/metrics.ts";
 import { createRecorder } from "./record/recorder.ts";
 import { createRecordWriter, type RecordWriter } from "./record/writer.ts";
+import type { ReverseDoor } from "./reverse-door.ts";
 import { createSecrets, type Secrets } from "./secrets/secrets.ts";
 import type { InForce, World } from "./world.ts";
 
@@ -50,6 +51,8 @@ export interface Gate {
   openDoor(sandbox: string | undefined): JailDoor;
   /** Takes what the firewall redirects here, from now until the drain. Rejects with `E_CONFIG`. */
   openGateway(gateway: GatewayEndpoint): Promise<void>;
+  /** Takes base-URL requests at this address, from now until the drain. Rejects with `E_CONFIG`. */
+  openReverse(reverse: Endpoint): Promise<void>;
   /** Puts another config in force: at once, as a whole, and for what is under way too. Throws `E_CONFIG`. */
   apply(config: Config): void;
   metrics(): Promise<MetricsPart>;
@@ -82,6 +85,7 @@ class RunningGate implements Gate {
   readonly #world: World;
   readonly #ticking: NodeJS.Timeout;
   #gateway: GatewayDoor | undefined = undefined;
+  #reverse: ReverseDoor | undefined = undefined;
   #inForce: InForce;
   #ids: Ids;
   #outward: Outward;
@@ -133,6 +137,13 @@ class RunningGate implements Gate {
     await this.#gateway.listen();
   }
 
+  async openReverse(reverse: Endpoint): Promise<void> {
+    // Here and not above: whoever has no such door does not load its library.
+    const { createReverseDoor } = await import("./reverse-door.ts");
+    this.#reverse = createReverseDoor(reverse, this.#world);
+    await this.#reverse.listen();
+  }
+
   apply(config: Config): void {
     // Whatever may fail comes first, so that a config is taken up whole or not at all.
     const force = takeUp(config, this.#options, this.#inForce.secrets);
@@ -171,6 +182,7 @@ class RunningGate implements Gate {
     this.#draining = true;
     this.listener.close();
     this.#gateway?.close();
+    this.#reverse?.close();
     const { connections, live } = this.#world;
     for (const connection of [...connections]) connection.drain();
     const last = performance.now() + this.#limits.drain_timeout;

@@ -93,7 +93,7 @@ const DENIALS: Readonly<Record<Reason, Explanation>> = {
   },
   "identity-unknown": {
     message: "Blocked by sandbox policy: the gate does not know this sandbox",
-    hint: "Retrying without credentials will not help. Send the sandbox's id and token in Proxy-Authorization (http://ID:TOKEN@PROXY in HTTPS_PROXY), from the sandbox that they belong to.",
+    hint: "Retrying without credentials will not help. Send the sandbox's id and token in Proxy-Authorization (http://ID:TOKEN@PROXY in HTTPS_PROXY), or before the host of a base URL (http://LISTENER/~ID:TOKEN/HOST), from the sandbox that they belong to.",
   },
   "secret-unavailable": {
     message:
@@ -120,6 +120,11 @@ const DENIALS: Readonly<Record<Reason, Explanation>> = {
     message: "Blocked by sandbox policy: this request to {host} exceeds a limit of the gate",
     hint: "Retrying at once will not help. Use fewer connections or smaller messages, or let the operator raise the limit.",
   },
+  "cross-site": {
+    message:
+      "Blocked by sandbox policy: the request to {host} comes from a page of another site, or is addressed to another name than the listener's",
+    hint: `${SAME_AGAIN} The base-URL listener serves programs, not web pages: address it as localhost or by its own address, without an Origin of another site.`,
+  },
 };
 
 const FAILURES: Readonly<Record<FailureCode, FailureExplanation>> = {
@@ -128,7 +133,7 @@ const FAILURES: Readonly<Record<FailureCode, FailureExplanation>> = {
     also: [408, 411, 413, 414, 417, 431, 501, 505],
     retry: false,
     message: "The request cannot be understood, so nothing was sent on",
-    hint: `${SAME_AGAIN} The client has to send a well-formed HTTP/1.1 request.`,
+    hint: `${SAME_AGAIN} The client has to send a well-formed HTTP/1.1 request; to the base-URL listener its path begins with the host, as in /api.example.com/v1.`,
   },
   E_BAD_HELLO: {
     status: 400,

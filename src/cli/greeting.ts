@@ -12,6 +12,7 @@ export function greeting(config: Config): string {
     ...(listen.gateway === undefined
       ? []
       : [`gateway port ${listen.gateway.address.port} for ${listen.gateway.interfaces.join(", ")}`]),
+    ...(listen.reverse === undefined ? [] : [`reverse http://${urlHost(listen.reverse)}/HOST/PATH`]),
     listen.admin === undefined
       ? "admin   none"
       : `admin   http://${urlHost(listen.admin)}/metrics /healthz /readyz`,

@@ -10,13 +10,15 @@ import type { Report } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import { readTemplate } from "./template.ts";
 import type { Position, TreeNode } from "./tree.ts";
-import { refuseReverse } from "./unbuilt.ts";
 
 const DEFAULT_LISTEN: Config["listen"] = {
   proxy: { host: "127.0.0.1", port: 8080 },
   admin: { host: "127.0.0.1", port: 9464, token: undefined },
   gateway: undefined,
+  reverse: undefined,
 };
+
+type ListenFields = Fields<(typeof LISTEN_KEYS)[number]>;
 
 /** Without the section both doors stand at their defaults; with it, those that it names. */
 export function readListen(
@@ -30,36 +32,50 @@ export function readListen(
   const proxyNode = fields.get("proxy");
   const adminNode = fields.get("admin");
   const gatewayNode = fields.get("gateway");
-  const reverse = fields.get("reverse");
-  const proxy = proxyNode && readEndpoint(report, proxyNode, "`proxy`");
-  const admin = adminNode && readAdmin(scope, adminNode);
-  const gateway = gatewayNode && readGateway(report, gatewayNode);
-  if (reverse !== undefined) refuseReverse(report, reverse, fields.keyAt("reverse"));
-  if (proxyNode === undefined && gatewayNode === undefined) {
-    report.error(fields.at, "`listen` opens no door; name at least `proxy` or `gateway`");
+  const reverseNode = fields.get("reverse");
+  const listen = {
+    proxy: proxyNode && readEndpoint(report, proxyNode, "`proxy`"),
+    admin: adminNode && readAdmin(scope, adminNode),
+    gateway: gatewayNode && readGateway(report, gatewayNode),
+    reverse: reverseNode && readEndpoint(report, reverseNode, "`reverse`"),
+  };
+  if (proxyNode === undefined && gatewayNode === undefined && reverseNode === undefined) {
+    report.error(fields.at, "`listen` opens no door; name at least `proxy`, `gateway` or `reverse`");
   }
-  if (proxy !== undefined && !hasSandboxes) warnOfOpenProxy(scope, proxy, fields.keyAt("proxy"));
-  if (admin !== undefined) warnOfOpenAdmin(scope, admin, fields.keyAt("admin"));
-  const listen = { proxy, admin, gateway };
+  if (!hasSandboxes) warnOfOpenDoors(scope, fields, listen);
+  if (listen.admin !== undefined) warnOfOpenAdmin(scope, listen.admin, fields.keyAt("admin"));
   checkClashes(report, fields, listen);
+  checkGateway(report, fields, listen);
   return listen;
 }
 
 function checkClashes(
   report: Report,
-  fields: Fields<(typeof LISTEN_KEYS)[number]>,
-  { proxy, admin, gateway }: Config["listen"],
+  fields: ListenFields,
+  { proxy, admin, reverse }: Config["listen"],
 ): void {
-  if (proxy !== undefined && admin !== undefined && clash(proxy, admin)) {
-    report.error(fields.keyAt("admin"), "`proxy` and `admin` cannot stand at the same address and port");
+  const pairs = [
+    ["proxy", proxy, "admin", admin],
+    ["proxy", proxy, "reverse", reverse],
+    ["admin", admin, "reverse", reverse],
+  ] as const;
+  for (const [one, first, other, second] of pairs) {
+    if (first === undefined || second === undefined || !clash(first, second)) continue;
+    const message = `\`${one}\` and \`${other}\` cannot stand at the same address and port`;
+    report.error(fields.keyAt(other), message);
   }
+}
+
+function checkGateway(
+  report: Report,
+  fields: ListenFields,
+  { proxy, admin, gateway, reverse }: Config["listen"],
+): void {
   for (const place of gateway === undefined ? [] : [gateway.address, gateway.dns]) {
-    for (const other of [proxy, admin]) {
+    for (const other of [proxy, admin, reverse]) {
       if (other === undefined || !clash(place, other)) continue;
-      report.error(
-        fields.keyAt("gateway"),
-        `\`gateway\` cannot stand at port ${place.port}, where another door is`,
-      );
+      const message = `\`gateway\` cannot stand at port ${place.port}, where another door is`;
+      report.error(fields.keyAt("gateway"), message);
     }
   }
 }
@@ -82,9 +98,14 @@ function readAdmin(scope: Scope, node: TreeNode): AdminEndpoint | undefined {
   return endpoint && { ...endpoint, token: token && key };
 }
 
-function warnOfOpenProxy(scope: Scope, proxy: Endpoint, at: Position): void {
-  if (isLocal(proxy)) return;
-  scope.report.warn(at, "Anyone who reaches this address may use the proxy, since `sandboxes` is empty");
+function warnOfOpenDoors(scope: Scope, fields: ListenFields, { proxy, reverse }: Config["listen"]): void {
+  const message = "Anyone who reaches this address may use the proxy, since `sandboxes` is empty";
+  for (const [key, door] of [
+    ["proxy", proxy],
+    ["reverse", reverse],
+  ] as const) {
+    if (door !== undefined && !isLocal(door)) scope.report.warn(fields.keyAt(key), message);
+  }
 }
 
 function warnOfOpenAdmin(scope: Scope, admin: AdminEndpoint, at: Position): void {

@@ -1,7 +1,6 @@
 /** Sections whose doors this version does not have: read as far as their form goes, then refused in words. Pure. */
 import { parseHostnameIdn } from "../base/hostname.ts";
 import { parseDomain } from "./domain.ts";
-import { readEndpoint } from "./endpoint.ts";
 import { readId } from "./entry.ts";
 import { type Fields, isNull, readChoice, readList, readMap, readText, readTexts } from "./expect.ts";
 import { CREDENTIAL_KEYS, PARENT_PROXY_KEYS } from "./keys.ts";
@@ -11,11 +10,6 @@ import { readTemplate } from "./template.ts";
 import type { Position, TreeNode } from "./tree.ts";
 
 const LOCATIONS = ["header", "query", "body"] as const;
-
-export function refuseReverse(report: Report, node: TreeNode, at: Position): void {
-  readEndpoint(report, node, "`reverse`");
-  refuse(report, at, "`reverse`");
-}
 
 export function refuseCredential(report: Report, node: TreeNode, at: Position): void {
   readText(report, node, "`credential`");

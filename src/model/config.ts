@@ -12,6 +12,7 @@ export interface Config {
     readonly proxy: Endpoint | undefined;
     readonly admin: AdminEndpoint | undefined;
     readonly gateway: GatewayEndpoint | undefined;
+    readonly reverse: Endpoint | undefined;
   };
   /** Absolute. */
   readonly caDir: string;

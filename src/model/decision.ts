@@ -22,7 +22,8 @@ export type Reason =
   | "hook-denied"
   | "approval-timeout"
   | "budget-exceeded"
-  | "limit-exceeded";
+  | "limit-exceeded"
+  | "cross-site";
 
 /** A value, never an exception: a denial is an ordinary outcome. */
 export type Decision = Allowance | Denial;

@@ -59,6 +59,7 @@ const REASON: Readonly<Record<ReasonLabel, number>> = {
   "approval-timeout": 18,
   "budget-exceeded": 19,
   "limit-exceeded": 20,
+  "cross-site": 21,
 };
 
 const UPSTREAM_CODE: Readonly<Record<UpstreamCode, number>> = {

@@ -6,7 +6,7 @@ import type { Reason } from "../../src/model/decision.ts";
 import { Failure, type FailureCode, type Fault } from "../../src/model/failure.ts";
 
 const REASONS: readonly Reason[] =
-  "rule-allows no-rule-matched rule-denies network-disabled loopback address-not-public address-denied names-disagree no-name plaintext-secret needs-inspection method-refused path-ambiguous identity-unknown secret-unavailable placeholder-misplaced hook-denied approval-timeout budget-exceeded limit-exceeded".split(
+  "rule-allows no-rule-matched rule-denies network-disabled loopback address-not-public address-denied names-disagree no-name plaintext-secret needs-inspection method-refused path-ambiguous identity-unknown secret-unavailable placeholder-misplaced hook-denied approval-timeout budget-exceeded limit-exceeded cross-site".split(
     " ",
   ) as Reason[];
 

@@ -12,6 +12,7 @@ test("readListen: without the section both doors stand on loopback", () => {
     proxy: { host: "127.0.0.1", port: 8080 },
     admin: ADMIN,
     gateway: undefined,
+    reverse: undefined,
   });
 });
 
@@ -20,6 +21,16 @@ test("readListen: with the section those doors are opened that it names", () => 
     proxy: { host: "127.0.0.1", port: 0 },
     admin: undefined,
     gateway: undefined,
+    reverse: undefined,
+  });
+});
+
+test("readListen: a reverse door alone is a door", () => {
+  assert.deepEqual(configOf(`${HEAD}listen: { reverse: "[::1]:8081" }\n`).listen, {
+    proxy: undefined,
+    admin: undefined,
+    gateway: undefined,
+    reverse: { host: "::1", port: 8081 },
   });
 });
 
@@ -41,7 +52,7 @@ testProblems("readListen", HEAD, [
     "listen: { proxy: 127.0.0.1:1, prox: 127.0.0.1:2 }\n",
     "3:31 Unknown key `prox`; did you mean `proxy`?",
   ],
-  ["no door is an error", "listen: {}\n", "3:9 `listen` opens no door; name at least `proxy` or `gateway`"],
+  ["no door is an error", "listen: {}\n", "3:9 `listen` opens no door; name at least `proxy`, `gateway` or `reverse`"],
   ["a list is no section", "listen: []\n", "3:9 `listen` must be a map of keys and values, found a list"],
   [
     "two doors at one place are refused",
@@ -52,6 +63,21 @@ testProblems("readListen", HEAD, [
     "a door at every address takes those of others",
     'listen: { proxy: 127.0.0.1:1, admin: { address: "[::]:1", token: "${env:T}" } }\n',
     "3:31 `proxy` and `admin` cannot stand at the same address and port",
+  ],
+  [
+    "a reverse door beside another is refused",
+    "listen: { proxy: 127.0.0.1:1, admin: 127.0.0.1:2, reverse: 127.0.0.1:2 }\n",
+    "3:51 `admin` and `reverse` cannot stand at the same address and port",
+  ],
+  [
+    "a reverse door for everyone gets a warning",
+    "listen: { reverse: 0.0.0.0:1 }\n",
+    "3:11 warning: Anyone who reaches this address may use the proxy, since `sandboxes` is empty",
+  ],
+  [
+    "a bad reverse door is refused",
+    "listen: { reverse: :8081 }\n",
+    "3:20 `reverse` must be an address and a port; write `127.0.0.1:8081`, or `[::]:8081` for every address",
   ],
   ["port 0 is another one each time", "listen: { proxy: 127.0.0.1:0, admin: 127.0.0.1:0 }\n"],
   [

@@ -5,16 +5,6 @@ import { testProblems } from "./support.ts";
 const HEAD = "version: 1\nnetwork: { allowlist: [ { domain: a.example } ] }\n";
 const NOT = "is not in this version";
 
-testProblems("refuseReverse", `${HEAD}listen:\n  proxy: 127.0.0.1:1\n  reverse:`, [
-  ["a whole one", " 127.0.0.1:8081\n", `5:3 \`reverse\` ${NOT}`],
-  [
-    "a bad one",
-    " :8081\n",
-    `5:3 \`reverse\` ${NOT}`,
-    "5:12 `reverse` must be an address and a port; write `127.0.0.1:8081`, or `[::]:8081` for every address",
-  ],
-]);
-
 testProblems("refuseCredentials", `${HEAD}credentials:`, [
   ["none at all is fine", " []\n"],
   ["an empty section is fine", "\n"],
