@@ -54,9 +54,11 @@ async function start(
   }
 }
 
-/** Of anything else the start order will tell the latest. */
+/** Answers at once: the start order, which is on its way, carries what is in force. */
 function beforeStart(order: Order): void {
   if (order.kind === "drain") process.exit(0);
+  if (order.kind === "apply") report({ kind: "done", id: order.id, problem: undefined });
+  if (order.kind === "metrics") report({ kind: "metrics", id: order.id, part: [] });
 }
 
 async function obey(order: Order, running: Running, end: () => void): Promise<void> {

@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, existsSync, readFileSync, renameSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { parseMetrics } from "../support/metrics-text.ts";
+import { folder, freeAddress, type Serving, sallyport, serving, until } from "./program.ts";
+
+const ONE = "workers: 1\nnetwork: { allowlist: [ { domain: one.example } ] }\n";
+const OTHER = "workers: 1\nnetwork: { allowlist: [ { id: other, domain: other.example } ] }\n";
+
+test("serve: says where it listens, and the line that it prints to try works", async () => {
+  const gate = await serving({ config: ONE });
+  assert.match(gate.stderr, /^sallyport \d+\.\d+\.\d+: enforcing policy [0-9a-f]{12} of .*sallyport\.yaml$/m);
+  const [, line = ""] = /^try {5}(.*)$/m.exec(gate.stderr) ?? [];
+  const { stdout } = await promisify(execFile)("/bin/sh", ["-c", line], {
+    env: { PATH: process.env["PATH"] ?? "", no_proxy: "" },
+  });
+  assert.match(stdout, /^HTTP\/1\.1 403 /);
+  assert.match(stdout, /x-sallyport-reason: no-rule-matched/i);
+  const [record = ""] = await until(
+    async () => gate.stdout.split("\n"),
+    (lines) => lines.length > 1,
+  );
+  const { verdict, reason, host } = JSON.parse(record) as Record<string, unknown>;
+  assert.deepEqual(
+    { verdict, reason, host },
+    { verdict: "deny", reason: "no-rule-matched", host: "not-listed.example" },
+  );
+  gate.signal("SIGTERM");
+  assert.deepEqual(await codeOf(gate), { code: 0, signal: undefined });
+});
+
+test("serve: an address that is taken is said, and ends it with 2", async () => {
+  for (const door of ["proxy", "admin"] as const) {
+    const taken = await freeAddress();
+    const [host = "", port = ""] = taken.split(":");
+    const other = createServer().listen(Number(port), host);
+    await once(other, "listening");
+    const listen = { proxy: await freeAddress(), admin: await freeAddress(), [door]: taken };
+    for (const workers of [1, 2]) {
+      const config = JSON.stringify({
+        version: 1,
+        listen,
+        workers,
+        ca: { dir: "ca" },
+        network: { allowlist: [] },
+      });
+      const { code, stderr } = await sallyport([
+        "serve",
+        "--config",
+        join(folder({ "c.yaml": config }), "c.yaml"),
+      ]);
+      assert.equal(code, 2, stderr);
+      assert.match(
+        stderr,
+        new RegExp(`^sallyport: Cannot listen on ${taken}.*: something else listens there$`, "m"),
+      );
+      assert.doesNotMatch(stderr, /^try/m);
+    }
+    other.close();
+  }
+});
+
+test("serve: a config that cannot be used ends it with 2, with every problem and its place", async () => {
+  const config = "version: 1\nnetwork:\n  alowlist: []\nmode: maybe\n";
+  const file = join(folder({ "c.yaml": config }), "c.yaml");
+  const { code, stderr, stdout } = await sallyport(["serve", "--config", file]);
+  assert.equal(code, 2);
+  assert.match(stderr, new RegExp(`^${file}:3:3: .*allowlist`, "m"));
+  assert.match(stderr, new RegExp(`^${file}:4:7: `, "m"));
+  assert.equal(stdout, "");
+  assert.equal((await sallyport(["serve", "--config", join(folder(), "none.yaml")])).code, 2);
+});
+
+test("serve: an argument that is none of its own is a wrong call", async () => {
+  const { code, stderr } = await sallyport(["serve", "config.yaml"]);
+  assert.equal(code, 2);
+  assert.match(stderr, /--config/);
+});
+
+test("serve: an environment that switches off what the gate is for is refused", async () => {
+  const bad = [
+    { NODE_TLS_REJECT_UNAUTHORIZED: "0" },
+    { NODE_OPTIONS: "--tls-keylog=/nonexistent/keys" },
+    { NODE_OPTIONS: "--inspect=127.0.0.1:0" },
+  ];
+  for (const env of bad) {
+    const { code, stderr } = await sallyport(["serve"], { env });
+    assert.equal(code, 2);
+    assert.match(stderr, new RegExp(`sallyport: ${Object.keys(env)[0]}.*unset it`));
+  }
+});
+
+test("serve: variables without effect are named", async () => {
+  const gate = await serving({ config: ONE, env: { https_proxy: "http://127.0.0.1:9" } });
+  assert.match(gate.stderr, /warn "A variable has no effect here" name=HTTPS_PROXY/);
+});
+
+test("serve: takes up the file when it changes, and again on SIGHUP", async () => {
+  const gate = await serving({ config: ONE });
+  assert.deepEqual(await explained(gate), ["rule-allows", "no-rule-matched"]);
+  gate.replace(OTHER);
+  await gate.untilSaid(/info "Config taken up" why="the file changed"/);
+  assert.deepEqual(await explained(gate), ["no-rule-matched", "rule-allows"]);
+  gate.signal("SIGHUP");
+  await gate.untilSaid(/info "Config taken up" why=SIGHUP/);
+  assert.equal(await metric(gate, "sallyport_config_reloads_total", { result: "success" }), 3);
+  assert.equal((await readiness(gate)).config.last_reload, "success");
+});
+
+test("serve: a bad file leaves the last good policy in force, and says so everywhere", async () => {
+  const gate = await serving({ config: ONE });
+  const before = await readiness(gate);
+  gate.replace('workers: 1\nnetwork: { allowlist: [ { domain: "a..b" } ] }\n');
+  await gate.untilSaid(/error "Config refused; the last good one stays in force"/);
+  assert.match(gate.stderr, /sallyport\.yaml:5:\d+: /);
+  const ready = await readiness(gate);
+  assert.equal(ready.ready, true);
+  assert.equal(ready.policy, before.policy);
+  assert.equal(ready.config.last_reload, "failure");
+  assert.match(ready.config.problem ?? "", /sallyport\.yaml:5:\d+: /);
+  assert.equal(await metric(gate, "sallyport_config_reloads_total", { result: "failure" }), 1);
+  assert.deepEqual(await explained(gate), ["rule-allows", "no-rule-matched"]);
+  gate.replace(OTHER);
+  await gate.untilSaid(/info "Config taken up"/);
+  assert.equal((await readiness(gate)).config.problem, null);
+});
+
+test("serve: changes that need a restart are said, and change nothing", async () => {
+  const gate = await serving({ config: ONE });
+  gate.replace(ONE.replace("workers: 1", "workers: 3\nrecords: { file: other.jsonl }"));
+  await gate.untilSaid(/info "Config taken up"/);
+  for (const key of ["workers", "records.file"]) {
+    assert.match(gate.stderr, new RegExp(`warn "A change takes effect at the next start only" key=${key}`));
+  }
+  assert.doesNotMatch(gate.stderr, /key=listen/);
+});
+
+test("serve: SIGHUP opens the records file anew", async () => {
+  const gate = await serving({ config: `records: { file: records.jsonl }\n${ONE}` });
+  const file = join(gate.configFile, "../records.jsonl");
+  await gate.ask("http://a.example/");
+  await until(
+    async () => readFileSync(file, "utf8"),
+    (text) => text.includes("a.example"),
+  );
+  renameSync(file, `${file}.1`);
+  gate.signal("SIGHUP");
+  await gate.untilSaid(/info "Config taken up" why=SIGHUP/);
+  await until(async () => existsSync(file), Boolean);
+  await gate.ask("http://b.example/");
+  await until(
+    async () => readFileSync(file, "utf8"),
+    (text) => text.includes("b.example"),
+  );
+  assert.doesNotMatch(readFileSync(`${file}.1`, "utf8"), /b\.example/);
+});
+
+test("serve: counts itself once", async () => {
+  const gate = await serving({ config: ONE });
+  const { samples } = parseMetrics((await gate.page("/metrics")).text);
+  const [started] = samples.filter(({ name }) => name === "process_start_time_seconds");
+  const [resident] = samples.filter(({ name }) => name === "process_resident_memory_bytes");
+  const [, kib = "0"] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${gate.pid}/status`, "utf8")) ?? [];
+  assert.ok(started !== undefined && Math.abs(started.value - Date.now() / 1_000) < 60);
+  assert.ok(
+    resident !== undefined && resident.value < Number(kib) * 1_024 * 1.5,
+    `${resident?.value} of ${kib} KiB`,
+  );
+});
+
+test("serve: a second SIGTERM ends it at once, whatever is still open", async () => {
+  const gate = await serving({ config: ONE });
+  const socket = await halfARequest(gate);
+  gate.signal("SIGTERM");
+  await gate.untilSaid(/info "Draining" signal=SIGTERM/);
+  assert.equal((await readiness(gate)).draining, true);
+  gate.signal("SIGTERM");
+  assert.deepEqual(await codeOf(gate), { code: 1, signal: undefined });
+  socket.destroy();
+});
+
+test("serve: a reload that comes while it drains is left alone", async () => {
+  const gate = await serving({ config: `limits: { drain_timeout: 2s }\n${ONE}` });
+  const socket = await halfARequest(gate);
+  gate.signal("SIGTERM");
+  await gate.untilSaid(/info "Draining"/);
+  gate.signal("SIGHUP");
+  appendFileSync(gate.configFile, "# changed\n");
+  assert.deepEqual(await codeOf(gate), { code: 0, signal: undefined });
+  assert.doesNotMatch(gate.stderr, /taken up/);
+  socket.destroy();
+});
+
+interface Ready {
+  readonly ready: boolean;
+  readonly draining: boolean;
+  readonly policy: string;
+  readonly config: { readonly last_reload: string; readonly problem: string | null };
+}
+
+async function readiness(gate: Serving): Promise<Ready> {
+  return JSON.parse((await gate.page("/readyz")).text) as Ready;
+}
+
+async function metric(
+  gate: Serving,
+  name: string,
+  labels: Readonly<Record<string, string>>,
+): Promise<number> {
+  return parseMetrics((await gate.page("/metrics")).text).sum(name, labels);
+}
+
+/** The reasons for one.example and other.example, with whatever is in force: nothing of these names resolves. */
+async function explained(gate: Serving): Promise<readonly string[]> {
+  const reasons: string[] = [];
+  for (const host of ["one.example", "other.example"]) {
+    const { status, reason } = await gate.ask(`http://${host}/`);
+    reasons.push(reason ?? (status >= 502 ? "rule-allows" : `${status}`));
+  }
+  return reasons;
+}
+
+/** A connection on which the gate waits for more. */
+async function halfARequest(gate: Serving): Promise<ReturnType<typeof connect>> {
+  const [host = "", port = ""] = gate.proxy.split(":");
+  const socket = connect(Number(port), host);
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  socket.write("GET http://one.example/ HTTP/1.1\r\nHost: one");
+  await until(
+    () => metric(gate, "sallyport_connections", {}),
+    (count) => count > 0,
+  );
+  return socket;
+}
+
+async function codeOf(gate: Serving): Promise<{ code: number | undefined; signal: string | undefined }> {
+  const { code, signal } = await gate.ended;
+  return { code, signal };
+}
