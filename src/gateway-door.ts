@@ -1,6 +1,7 @@
 /** The door of namespaces whose default route is this host: each sandbox's connections and lookups, and its own set of names. */
-import { createSocket, type Socket as Datagrams, type RemoteInfo } from "node:dgram";
+import type { Socket as Datagrams, RemoteInfo } from "node:dgram";
 import type { Server, Socket } from "node:net";
+import { listenForDatagrams } from "./accept/datagram-listener.ts";
 import { DnsListener } from "./accept/dns-listener.ts";
 import { createListener, listen } from "./accept/listener.ts";
 import type { OriginalDestination, Redirections } from "./accept/original-destination.ts";
@@ -8,9 +9,8 @@ import { parseIpAddress } from "./base/ip.ts";
 import { SyntheticNames } from "./base/synthetic.ts";
 import { identifyNeighbour } from "./identify/identify-neighbour.ts";
 import { runLookup } from "./lookup.ts";
-import type { Endpoint, GatewayEndpoint } from "./model/config.ts";
+import type { GatewayEndpoint } from "./model/config.ts";
 import type { Client } from "./model/exchange.ts";
-import { Failure } from "./model/failure.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { runTransparent } from "./transparent.ts";
 import type { World } from "./world.ts";
@@ -45,31 +45,31 @@ class RunningDoor implements GatewayDoor {
   readonly #world: World;
   readonly #tcp: Server;
   readonly #dnsTcp: Server;
-  readonly #dnsUdp: Datagrams;
   /** By sandbox; everybody shares one where there are none. */
   readonly #fronts = new Map<string | undefined, Front>();
+  #dnsUdp: Datagrams | undefined = undefined;
 
   constructor(options: GatewayOptions, world: World) {
     this.#options = options;
     this.#world = world;
     this.#tcp = createListener((socket) => this.#take(socket));
     this.#dnsTcp = createListener((socket) => this.#takeDns(socket));
-    const v6 = options.gateway.dns.host.includes(":");
-    this.#dnsUdp = createSocket(v6 ? "udp6" : "udp4");
   }
 
   async listen(): Promise<void> {
     const { address, dns } = this.#options.gateway;
     await listen(this.#tcp, address);
     await listen(this.#dnsTcp, dns);
-    await bind(this.#dnsUdp, dns);
-    this.#dnsUdp.on("message", (message: Buffer, peer: RemoteInfo) => this.#takeDatagram(message, peer));
+    const socket = await listenForDatagrams(dns);
+    this.#dnsUdp = socket;
+    socket.on("message", (message: Buffer, peer: RemoteInfo) => this.#takeDatagram(socket, message, peer));
   }
 
   close(): void {
     this.#tcp.close();
     this.#dnsTcp.close();
-    this.#dnsUdp.close();
+    this.#dnsUdp?.close();
+    this.#dnsUdp = undefined;
   }
 
   #take(socket: Socket): void {
@@ -94,9 +94,9 @@ class RunningDoor implements GatewayDoor {
   }
 
   /** No answer at all for whoever is nobody here: it may not be the one whom its address names. */
-  #takeDatagram(message: Buffer, peer: RemoteInfo): void {
+  #takeDatagram(socket: Datagrams, message: Buffer, peer: RemoteInfo): void {
     const client = this.#known(addressOf(peer.address), undefined);
-    if (client !== undefined) this.#frontOf(client).dns.answerDatagram(this.#dnsUdp, message, peer);
+    if (client !== undefined) this.#frontOf(client).dns.answerDatagram(socket, message, peer);
   }
 
   #identify(socket: Socket): Client | undefined {
@@ -143,19 +143,6 @@ class RunningDoor implements GatewayDoor {
     record.end();
     socket.resetAndDestroy();
   }
-}
-
-function bind(socket: Datagrams, { host, port }: Endpoint): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.once("error", (error: NodeJS.ErrnoException) => {
-      const what = `Cannot listen for DNS on UDP port ${port}: ${error.code ?? "unknown"}`;
-      reject(new Failure("E_CONFIG", "operator", what));
-    });
-    socket.bind(port, host, () => {
-      socket.on("error", () => {});
-      resolve();
-    });
-  });
 }
 
 function addressOf(text: string | undefined): string {

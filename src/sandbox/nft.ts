@@ -10,7 +10,7 @@ export interface NftOptions {
 }
 
 /** One for each family; a host's network namespace has one gateway. */
-export const NFT_TABLES = ["inet sallyport", "bridge sallyport"] as const;
+const NFT_TABLES = ["inet sallyport", "bridge sallyport"] as const;
 
 /** The addresses that everybody has, or has before it has any (RFC 4861 section 4.3). */
 const OWN_LINK = ["fe80::/10", "::"];
@@ -126,15 +126,16 @@ function closedChain({ address, dns, interfaces }: GatewayEndpoint): string[] {
 
 /** What a sandbox may put on its port of a shared bridge: frames of its own, and claims to its own addresses. */
 function portChains({ interfaces }: GatewayEndpoint, sandboxes: readonly SandboxSource[]): string[] {
-  const ports = sandboxes.filter(
-    ({ interface: via }) => via !== undefined && !matchesInterface(interfaces, via),
-  );
+  const ports = sandboxes.flatMap((sandbox) => {
+    const { interface: via } = sandbox;
+    return via === undefined || matchesInterface(interfaces, via) ? [] : [{ sandbox, via }];
+  });
   return [
     ...baseChain("ports", `filter hook prerouting priority ${BRIDGE_FIRST}`, [
-      ...ports.map(({ interface: via }, at) => `iifname ${quoted(via ?? "")} goto port_${at}`),
-      ...ports.flatMap(foreignLines),
+      ...ports.map(({ via }, at) => `iifname ${quoted(via)} goto port_${at}`),
+      ...ports.flatMap(({ sandbox }) => foreignLines(sandbox)),
     ]),
-    ...ports.flatMap((sandbox, at) => chain(`port_${at}`, portLines(sandbox))),
+    ...ports.flatMap(({ sandbox }, at) => chain(`port_${at}`, portLines(sandbox))),
   ];
 }
 
