@@ -51,6 +51,7 @@ async function runRun(values: OptionValues, positionals: readonly string[]): Pro
   const quick = { ...config.limits, drain_timeout: Math.min(config.limits.drain_timeout, DRAIN_MS) };
   const gate = openGate({ ...config, recordsFile: recordsOf(config), limits: quick }, env, randomBytes(32));
   const handles: Handles = { servers: [], sockets: [] };
+  const signals = heldSignals();
   try {
     const jail = await startJail({
       argv: positionals,
@@ -63,9 +64,7 @@ async function runRun(values: OptionValues, positionals: readonly string[]): Pro
         log.warn("The command sees this user's processes: /proc cannot be mounted here");
       },
     });
-    // A terminal sends these to the whole group, so the command has them already.
-    for (const signal of ["SIGINT", "SIGQUIT"] as const) process.on(signal, () => {});
-    for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => jail.signal(signal));
+    signals.handTo((signal) => jail.signal(signal));
     return await jail.ended;
   } finally {
     for (const server of handles.servers) server.close();
@@ -73,6 +72,21 @@ async function runRun(values: OptionValues, positionals: readonly string[]): Pro
     await gate.drain();
     log.flush();
   }
+}
+
+/** From the start, for the command may be there before we know of it. What comes too early is handed on later. */
+function heldSignals(): { readonly handTo: (take: (signal: NodeJS.Signals) => void) => void } {
+  const early: NodeJS.Signals[] = [];
+  let take = (signal: NodeJS.Signals): void => void early.push(signal);
+  // A terminal sends these to the whole group, so the command has them already.
+  for (const signal of ["SIGINT", "SIGQUIT"] as const) process.on(signal, () => {});
+  for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => take(signal));
+  return {
+    handTo: (taker) => {
+      take = taker;
+      for (const signal of early) taker(signal);
+    },
+  };
 }
 
 interface Handles {
@@ -97,7 +111,6 @@ function surroundings(
   readonly files: ReadonlyMap<string, Uint8Array>;
   readonly secretFiles: readonly string[];
   readonly readOnlyFiles: readonly string[];
-  readonly runtimeDir: string | undefined;
 } {
   const { variables, secretFiles, readOnlyFiles } = hiddenOf(config, networkFile);
   const kept = Object.entries(env).filter(
@@ -111,7 +124,6 @@ function surroundings(
     files: new Map([[BUNDLE, Buffer.from(bundleOf(openCa(config.caDir)), "latin1")]]),
     secretFiles,
     readOnlyFiles,
-    runtimeDir: env["XDG_RUNTIME_DIR"],
   };
 }
 

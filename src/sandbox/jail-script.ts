@@ -60,15 +60,15 @@ export function outerScript(plan: JailPlan): string {
 /** As the root of the new namespaces. Whatever fails ends it: a jail is whole or not there. */
 function innerScript(plan: JailPlan): string {
   const { unshare, mount, env, sh } = plan.tools;
-  const bind = (from: string, at: string): string => command(mount, "--bind", from, at);
+  const bind = (from: string, at: string): string => command(mount, "-n", "--bind", from, at);
   const emptied = plan.emptied.map((path) =>
-    command(mount, "-t", "tmpfs", "-o", "mode=755,nosuid,nodev,size=64m", "sallyport", path),
+    command(mount, "-n", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev,size=64m", "sallyport", path),
   );
   const made = plan.made.map((path) => `${MKDIR} -m 700 ${quoted(path)}`);
   const helper = `${command(env, "-i")} NODE_CHANNEL_FD=${IPC_FD} ${command(...plan.helper)} </dev/null >/dev/null`;
   const readOnly = plan.readOnly.flatMap(({ path, flags }) => [
     bind(path, path),
-    command(mount, "-o", ["remount", "bind", "ro", ...flags].join(","), path),
+    command(mount, "-n", "-o", ["remount", "bind", "ro", ...flags].join(","), path),
   ]);
   const steps = [
     "set -e",
@@ -76,10 +76,10 @@ function innerScript(plan: JailPlan): string {
     ...emptied,
     ...made,
     `${MKDIR} ${quoted(plan.own)}`,
-    command(mount, "-t", "tmpfs", "-o", "mode=755,nosuid,nodev,size=16m", "sallyport", plan.own),
+    command(mount, "-n", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev,size=16m", "sallyport", plan.own),
     helper,
     ...plan.shown.map(({ from, at }) => bind(from, at)),
-    command(mount, "-o", "remount,ro,nosuid,nodev", plan.own),
+    command(mount, "-n", "-o", "remount,bind,ro,nosuid,nodev", plan.own),
     // Masks come last: a directory bound over itself would show what was masked in it.
     ...readOnly,
     ...plan.masked.map((path) => bind("/dev/null", path)),
@@ -87,8 +87,8 @@ function innerScript(plan: JailPlan): string {
     "set +e",
     "unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE",
     // A process namespace is no use without its own /proc, which some containers do not let anybody mount.
-    `if ${command(unshare, "--pid", "--mount", "--fork", mount, "-t", "proc", "proc", "/proc")} 2>/dev/null; then`,
-    `  echo ${STARTED} >&${STATUS_FD}; exec ${IPC_FD}>&- ${STATUS_FD}>&-`,
+    `if ${command(unshare, "--pid", "--mount", "--fork", mount, "-n", "-t", "proc", "proc", "/proc")} 2>/dev/null; then`,
+    `  echo ${STARTED} >&${STATUS_FD}; exec 2>&${STDERR_FD} ${IPC_FD}>&- ${STATUS_FD}>&-`,
     `  exec ${command(unshare, "--pid", "--fork", "--kill-child", sh, "-c", initScript(plan))}`,
     "fi",
     `echo ${STARTED} shared-processes >&${STATUS_FD}; exec 2>&${STDERR_FD} ${IPC_FD}>&- ${STATUS_FD}>&- ${STDERR_FD}>&-`,
@@ -103,7 +103,9 @@ function initScript(plan: JailPlan): string {
   const fail = `exit ${NOT_STARTED}`;
   // Not `exec`: the kernel shields a first process from signals, and the command is to die of them.
   return [
-    `${command(mount, "-t", "proc", "proc", "/proc")} || ${fail}`,
+    `${command(mount, "-n", "-t", "proc", "proc", "/proc")} || ${fail}`,
+    // A terminal's signals are the command's: were this shell to end of one, so would everything.
+    "trap : INT QUIT HUP TERM",
     "exec 2>/dev/null",
     `${jailed(plan)} 2>&${STDERR_FD} ${STDERR_FD}>&-`,
     "exit $?",

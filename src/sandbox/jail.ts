@@ -10,8 +10,6 @@ import { explainNoNamespace } from "./userns-error.ts";
 
 export interface JailOptions extends JailRequest {
   readonly ports: readonly number[];
-  /** The command's whole environment. */
-  readonly env: Readonly<Record<string, string>>;
   /** Takes the open sockets over; the command starts when it is done. */
   readonly onOpen: (openings: Openings) => void;
   /** Called where the command shares the process namespace, since /proc cannot be mounted here. */

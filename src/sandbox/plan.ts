@@ -14,8 +14,8 @@ export interface JailRequest {
   readonly secretFiles: readonly string[];
   /** Files that the command may read, but not change. */
   readonly readOnlyFiles: readonly string[];
-  /** `XDG_RUNTIME_DIR`. */
-  readonly runtimeDir: string | undefined;
+  /** The command's whole environment. */
+  readonly env: Readonly<Record<string, string>>;
   /** Files that the command is to find, by their name in `OWN_FOLDER`. */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
@@ -32,7 +32,8 @@ const RESOLV_CONF = "/etc/resolv.conf";
 const RESOLV_TEXT = `nameserver ${NAME_SERVER}\noptions timeout:2 attempts:2\n`;
 
 export function planJail(request: JailRequest): PlannedJail {
-  const emptied = emptiedFolders(request.runtimeDir);
+  const runtimeDir = request.env["XDG_RUNTIME_DIR"];
+  const emptied = emptiedFolders(runtimeDir);
   const hidden = (path: string): boolean => emptied.some((folder) => isInside(path, folder));
   const resolv = realPath(RESOLV_CONF);
   const files = [...request.files].map(([name, bytes]) => fileOf(`${OWN_FOLDER}/${name}`, bytes));
@@ -40,7 +41,9 @@ export function planJail(request: JailRequest): PlannedJail {
   files.push(fileOf(resolvFile, Buffer.from(RESOLV_TEXT)));
   // Where it is a link into a directory that is empty now, it finds its target there.
   if (resolv !== undefined && hidden(resolv)) files.push(fileOf(resolv, Buffer.from(RESOLV_TEXT)));
-  const masked = [...request.secretFiles, ...hostSockets()].flatMap((path) => existing(path, hidden));
+  const masked = [...request.secretFiles, ...hostSockets(request.env)].flatMap((path) =>
+    existing(path, hidden),
+  );
   const readOnly = request.readOnlyFiles.flatMap((path) => existing(path, hidden));
   const plan: JailPlan = {
     tools: {
@@ -54,7 +57,7 @@ export function planJail(request: JailRequest): PlannedJail {
     uid: request.uid,
     gid: request.gid,
     emptied,
-    made: madeFolders(request.runtimeDir, emptied),
+    made: madeFolders(runtimeDir, emptied),
     masked: [...new Set(masked)],
     readOnly: [...new Set(readOnly)]
       .filter((path) => !masked.includes(path))

@@ -11,7 +11,8 @@ const MOST = "user/max_user_namespaces";
 
 /** `said`: what `unshare` or the script wrote before it ended. */
 export function explainNoNamespace(said: string, read: ReadSwitch = readSwitch): Failure {
-  const text = said.trim().split("\n").at(-1) ?? "";
+  // What went wrong comes first; some programs add where to read on.
+  const text = said.trim().split("\n")[0] ?? "";
   return new Failure("E_CONFIG", "operator", `${cause(text, read)} (${text === "" ? "no message" : text})`);
 }
 
