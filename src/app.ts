@@ -20,6 +20,7 @@ import type { NetworkSource } from "./model/policy.ts";
 import type { Recorder } from "./model/record.ts";
 import type { Ca } from "./pki/ca.ts";
 import { createLeafCache, type LeafCache } from "./pki/leaf-cache.ts";
+import { createLog } from "./record/log.ts";
 import { createMetrics, type Metrics, type MetricsPart } from "./record/metrics.ts";
 import { createRecorder } from "./record/recorder.ts";
 import { createRecordWriter, type RecordWriter } from "./record/writer.ts";
@@ -199,6 +200,7 @@ class RunningGate implements Gate {
   }
 
   #createWorld(): World {
+    const log = createLog(process.stderr, (text) => this.redact(text));
     const surroundings = createSurroundings({
       endpoints: () => this.#outward.endpoints,
       now: () => performance.now(),
@@ -220,6 +222,7 @@ class RunningGate implements Gate {
         session: this.#options.session,
         env: this.#options.env,
         write: (line) => this.#writer.write(line),
+        failed: (hook, problem, said) => log.warn("A policy hook failed", { hook, problem, said }),
         now: Date.now,
       }),
       connections: new Set(),

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { runConnection } from "../src/connection.ts";
 import { isHooked } from "../src/narrow.ts";
@@ -13,6 +14,8 @@ const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 interface Run {
   readonly client: Peer;
+  /** The client's end. */
+  readonly far: Socket;
   readonly world: TestWorld;
 }
 
@@ -22,7 +25,7 @@ async function run(context: TestContext, settings: Settings, request = REQUEST):
   const client = listenTo(far);
   runConnection(near, "explicit", world.world);
   client.send(request);
-  return { client, world };
+  return { client, far, world };
 }
 
 function verdict(value: object): string {
@@ -98,9 +101,9 @@ test("narrow asks anew under another policy that has hooks", async (context) => 
 });
 
 test("narrow gives up with a client that goes away, and so does the hook's connection", async (context) => {
-  const { client, world } = await run(context, HOOKED);
+  const { far, world } = await run(context, HOOKED);
   const hook = await asked(world, 0);
-  breakOff(client.socket);
+  breakOff(far);
   await hook.ended;
   const record = await world.record(0);
   assert.deepEqual([record.status, record.failure], [undefined, undefined]);

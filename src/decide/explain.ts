@@ -3,6 +3,7 @@ import type { Decision, Reason } from "../model/decision.ts";
 import type { Question, RequestHead } from "../model/exchange.ts";
 import { decideConnection } from "./decide-connection.ts";
 import { decideExchange } from "./decide-exchange.ts";
+import { findHooks } from "./find-hooks.ts";
 import type { Policy } from "./policy.ts";
 
 export interface Explanation {
@@ -23,26 +24,29 @@ export type Query = Pick<Question, "client" | "destination" | "scheme"> & { read
 export function explain(query: Query, policy: Policy): Explanation {
   const { request } = query;
   const inside: Question = { ...query, visibility: "request", request };
-  if (query.scheme === "http") return describe(decideExchange(inside, policy), "none", query);
+  if (query.scheme === "http") return describe(decideExchange(inside, policy), "none", query, policy);
 
   const outside: Question = { ...query, visibility: "destination", request: undefined };
   const connection = decideConnection(outside, policy);
-  if (connection.verdict === "deny") return describe(connection, "none", query);
-  if (connection.verdict === "tunnel") return describe(connection.allowance, "tunnel", query);
-  return describe(decideExchange(inside, policy), "inspect", query);
+  if (connection.verdict === "deny") return describe(connection, "none", query, policy);
+  if (connection.verdict === "tunnel") return describe(connection.allowance, "tunnel", query, policy);
+  return describe(decideExchange(inside, policy), "inspect", query, policy);
 }
 
 function describe(
   decision: Decision,
   interception: Explanation["interception"],
   { destination }: Query,
+  policy: Policy,
 ): Explanation {
   if (decision.verdict === "deny") {
     const { verdict, reason, rule } = decision;
     return { verdict, reason, rule, interception, injected: [], notes: [] };
   }
   const { verdict, reason, would, permit } = decision;
+  const hooks = findHooks(destination, policy).length;
   const notes = [
+    ...(hooks > 0 ? [`Hooks are asked before it leaves, and may refuse it: ${hooks}`] : []),
     ...(would === "deny" ? ["Allowed only because of mode evaluate_only; enforce would deny it"] : []),
     ...(interception === "tunnel"
       ? ["Relayed unseen: the Host and the requests inside are not checked"]

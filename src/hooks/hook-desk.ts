@@ -18,6 +18,11 @@ import type { JsonObject } from "./jcs.ts";
 import { createTurnstile } from "./turnstile.ts";
 import { ALLOW, type Verdict } from "./verdict.ts";
 
+interface Summary {
+  readonly name: string;
+  readonly reason?: string;
+}
+
 type HttpHandler = Extract<HookSource["handler"], { kind: "http" }>;
 
 export interface DeskOptions {
@@ -26,6 +31,8 @@ export interface DeskOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Takes one line of JSON, its end included: ASCII, whatever a hook wrote. */
   readonly write: (line: string) => void;
+  /** Told what went wrong with a hook, for the operator: what the hook itself said is in `said`. */
+  readonly failed: (hook: string, problem: string, said: string) => void;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -135,7 +142,11 @@ class Desk implements HookDesk {
     void telling.finally(() => this.#telling.delete(telling));
   }
 
+  /** What was answered and is no verdict has been told of by nobody yet. */
   #write(record: JsonObject): void {
+    for (const { name, reason } of record["verdicts"] as unknown as readonly Summary[]) {
+      if (reason === "host_error:verdict_invalid") this.#options.failed(name, "gave no valid verdict", "");
+    }
     const text = JSON.stringify(record).replace(/[\x7f-\uffff]/g, escapeUnit);
     this.#options.write(`${text}\n`);
   }
@@ -146,35 +157,47 @@ class Desk implements HookDesk {
     return { session, sequence: this.#sequence, call, time: now() };
   }
 
-  #interceptor({ name, timeout, maySet, handler }: HookSource, { injected, post }: HookOrder): Interceptor {
+  #interceptor(hook: HookSource, { injected, post }: HookOrder): Interceptor {
+    const { name, timeout, maySet, handler } = hook;
     const free = maySet.filter((field) => !injected.includes(field.toLowerCase()));
     return {
       name,
       timeoutMs: timeout,
       ask: (context, signal) =>
         handler.kind === "http"
-          ? post(handler, context, signal)
-          : this.#programs.pass(signal, () => this.#run(handler.command, context, timeout, signal)),
+          ? this.#post(name, () => post(handler, context, signal))
+          : this.#programs.pass(signal, () => this.#run(hook, handler.command, context, signal)),
       forbids: (path, value) => forbidsWriting(free, path, value),
     };
   }
 
+  async #post(name: string, send: () => Promise<string>): Promise<string> {
+    try {
+      return await send();
+    } catch (error) {
+      this.#options.failed(name, error instanceof Error ? error.message : "Something broke", "");
+      throw error;
+    }
+  }
+
   async #run(
+    { name, timeout }: HookSource,
     command: readonly [string, ...string[]],
     input: string,
-    timeoutMs: number,
     signal: AbortSignal,
   ): Promise<string> {
     const end = await runBounded({
       command,
       env: this.#env,
       input,
-      timeoutMs,
+      timeoutMs: timeout,
       maxOutputBytes: MAX_VERDICT_BYTES,
       signal,
     });
-    if (end.kind !== "exited" || end.code !== 0) throw new Error("The hook failed");
-    return end.stdout;
+    if (end.kind === "exited" && end.code === 0) return end.stdout;
+    const problem = end.kind === "failed" ? end.problem : `ended with exit status ${end.code}`;
+    this.#options.failed(name, problem, end.stderr);
+    throw new Error("The hook failed");
   }
 }
 

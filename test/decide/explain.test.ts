@@ -40,6 +40,14 @@ test("explain: notes say what an answer leaves open", () => {
   );
 });
 
+test("explain: notes say that hooks are asked", () => {
+  const hooks = [{ domains: ["a.example.com"] }, { domains: ["*.example.com"] }];
+  const policy = buildPolicy({ network: { allowlist: [{ domain: "*" }] }, hooks });
+  const explained = explain(queryOf(ask("https://a.example.com/")), policy);
+  assert.equal(explained.interception, "inspect");
+  assert.equal(explained.notes[0], "Hooks are asked before it leaves, and may refuse it: 2");
+});
+
 test("explain: agrees with what the gate asks, in the gate's order", () => {
   fc.assert(
     fc.property(policies, questions, (policy, question) => {

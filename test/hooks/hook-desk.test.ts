@@ -9,13 +9,16 @@ import { eventually } from "../support/loopback.ts";
 interface TestDesk {
   readonly desk: HookDesk;
   readonly lines: string[];
+  readonly failures: string[];
 }
 
 function createDesk(): TestDesk {
   const lines: string[] = [];
-  const env = { PATH: "/usr/bin:/bin", TOKEN: "secret", HOME: "/home/x" };
+  const failures: string[] = [];
+  const env = { PATH: "/usr/bin:/bin", TOKEN: "secret", HOME: "/srv/x" };
   const write = (line: string): void => void lines.push(line);
-  return { desk: createHookDesk({ session: "s", env, write, now: () => 0 }), lines };
+  const failed = (...words: readonly string[]): void => void failures.push(words.join(": "));
+  return { desk: createHookDesk({ session: "s", env, write, failed, now: () => 0 }), lines, failures };
 }
 
 function sh(script: string, more: Partial<HookSource> = {}): HookSource {
@@ -52,7 +55,7 @@ const TRANSFORM = `echo '{"decision":"transform","transform":{"path":"$target.he
 
 test("createHookDesk: a program gets the context, an environment without secrets, and its verdict counts", async () => {
   const { desk, lines } = createDesk();
-  const script = `grep -q http_request && [ -z "$TOKEN" ] && [ "$HOME" = /home/x ] && echo '{"decision":"allow"}'`;
+  const script = `grep -q http_request && [ -z "$TOKEN" ] && [ "$HOME" = /srv/x ] && echo '{"decision":"allow"}'`;
   const answer = await desk.ask(order([sh(script)]));
   assert.deepEqual([answer.verdict.decision, answer.settings, answer.after], ["allow", [], undefined]);
   assert.equal(JSON.parse(lines[0] ?? "").sequence, 0);
@@ -123,4 +126,29 @@ test("createHookDesk: a hundred at once are asked in turn", async () => {
     sequences,
     Array.from({ length: 100 }, (_, index) => index),
   );
+});
+
+test("createHookDesk: the operator is told what went wrong with a hook, and what it said itself", async () => {
+  const { desk, failures } = createDesk();
+  const handler = {
+    kind: "http",
+    scheme: "https",
+    destination: ask("https://policy.example.com/").destination,
+    target: "/",
+  } as const;
+  for (const hook of [
+    sh("echo oops >&2; exit 3"),
+    sh("echo '{}'"),
+    sh("sleep 60", { timeout: 100 }),
+    sh("", { handler }),
+  ]) {
+    assert.equal((await desk.ask(order([hook]))).verdict.decision, "deny");
+  }
+  await eventually(() => failures.length === 4);
+  assert.deepEqual(failures.map((line) => line.trim()).toSorted(), [
+    "hook: ended with exit status 3: oops",
+    "hook: gave no valid verdict:",
+    "hook: not asked:",
+    failures.find((line) => line.includes("waited for") || line.includes("within"))?.trim(),
+  ]);
 });
