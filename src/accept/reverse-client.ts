@@ -1,4 +1,5 @@
 /** One client of the base-URL listener: its requests in turn, and the streams in this process that carry them. */
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { StreamEnd } from "./stream-pair.ts";
 
@@ -16,6 +17,8 @@ export class ReverseClient {
   readonly socket: Socket;
   /** No further request is read: it was told so, or its bytes made no sense. */
   closing = false;
+  /** To the request under way, where it is HTTP. */
+  response: ServerResponse | undefined = undefined;
   #busy = false;
   #waiting: (() => void)[] = [];
   #idle: Idle[] = [];
@@ -28,6 +31,11 @@ export class ReverseClient {
 
   get busy(): boolean {
     return this.#busy;
+  }
+
+  /** A part of the answer to the request under way has left. */
+  get answering(): boolean {
+    return this.response?.headersSent === true;
   }
 
   /** Runs `step` once the requests before it are over; never, where one of them ends the connection. */
@@ -44,6 +52,7 @@ export class ReverseClient {
   /** The answer to the request under way has left, or will not. */
   done(): void {
     this.#busy = false;
+    this.response = undefined;
     const next = this.closing ? undefined : this.#waiting.shift();
     if (next !== undefined) this.take(next);
     else if (this.closing) this.socket.end();

@@ -132,6 +132,7 @@ class Front {
     if (reply.kind === "response") {
       const { response } = reply;
       client.take(() => {
+        client.response = response;
         response.once("close", () => client.done());
         this.#read({ client, message, reply });
       });
@@ -154,19 +155,19 @@ class Front {
   #broken(error: NodeJS.ErrnoException, socket: Duplex): void {
     const client = this.#clients.get(socket);
     const failure = failureOf(error);
-    if (client === undefined || failure === undefined || client.socket.bytesRead === 0) {
-      socket.destroy();
-      return;
-    }
-    // Of a request that was answered already, or whose answer has begun, nothing more can be said.
-    if (client.closing) return;
-    if (client.socket.bytesWritten > 0 && client.busy) {
-      client.cut();
-      return;
-    }
+    if (client === undefined || client.socket.bytesRead === 0) socket.destroy();
+    // Of a request that was answered already nothing more can be said, and what follows a last one is thrown away.
+    else if (client.closing || (error.code === "HPE_CLOSED_CONNECTION" && client.busy)) return;
+    else if (failure === undefined) socket.destroy();
+    // Nor of one whose answer has begun.
+    else if (client.answering) client.cut();
+    else this.#refuse(failure, client);
+  }
+
+  #refuse(failure: Failure, client: ReverseClient): void {
     client.closing = true;
     client.closeStreams();
-    endBare(socket, this.#handlers.malformed(failure, client));
+    endBare(client.socket, this.#handlers.malformed(failure, client));
   }
 }
 

@@ -52,7 +52,11 @@ testProblems("readListen", HEAD, [
     "listen: { proxy: 127.0.0.1:1, prox: 127.0.0.1:2 }\n",
     "3:31 Unknown key `prox`; did you mean `proxy`?",
   ],
-  ["no door is an error", "listen: {}\n", "3:9 `listen` opens no door; name at least `proxy`, `gateway` or `reverse`"],
+  [
+    "no door is an error",
+    "listen: {}\n",
+    "3:9 `listen` opens no door; name at least `proxy`, `gateway` or `reverse`",
+  ],
   ["a list is no section", "listen: []\n", "3:9 `listen` must be a map of keys and values, found a list"],
   [
     "two doors at one place are refused",
