@@ -2,12 +2,6 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { Failure } from "../model/failure.ts";
 
-export interface Listening {
-  readonly server: Server;
-  /** Stops accepting; connections that are open stay. */
-  close(): void;
-}
-
 /** The socket's buffer towards the gate: large enough that bulk data takes few turns. */
 const HIGH_WATER_MARK = 262_144;
 
