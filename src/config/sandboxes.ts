@@ -1,6 +1,6 @@
 /** The `sandboxes` section: who may ask, and by what it is known. Pure. */
 
-import { isInterfaceName } from "../base/interface-name.ts";
+import { isInterfaceName, matchesInterface } from "../base/interface-name.ts";
 import { rangesOverlap } from "../base/ip.ts";
 import type { SandboxSetup } from "../model/config.ts";
 import type { SandboxSource } from "../model/policy.ts";
@@ -45,6 +45,7 @@ export function readSandboxes(
   });
   checkUnique(scope.report, placed);
   checkOverlaps(scope.report, placed);
+  if (gateway !== undefined) checkPorts(scope.report, placed, gateway);
   return { sources: placed.map(({ sandbox }) => sandbox), setups: placed.map(({ setup }) => setup) };
 }
 
@@ -147,6 +148,18 @@ function checkUnique(report: Report, sandboxes: readonly PlacedSandbox[]): void 
     const first = lines.get(sandbox.id);
     if (first === undefined) lines.set(sandbox.id, at.line);
     else report.error(at, `The sandbox ${quoteName(sandbox.id)} is on line ${first} already`);
+  }
+}
+
+/** What is no interface of the gateway's is the port of a bridge, and the firewall holds that to one sandbox. */
+function checkPorts(report: Report, sandboxes: readonly PlacedSandbox[], gateway: readonly string[]): void {
+  const lines = new Map<string, number>();
+  for (const { sandbox, at } of sandboxes) {
+    const { interface: port } = sandbox;
+    if (port === undefined || matchesInterface(gateway, port)) continue;
+    const first = lines.get(port);
+    if (first === undefined) lines.set(port, at.line);
+    else report.error(at, `The port ${quoteName(port)} is another sandbox's on line ${first}`);
   }
 }
 

@@ -1,8 +1,8 @@
 /** Writes the gateway's nft tables from a config. Pure: the same config, the same text. */
 import { matchesInterface } from "../base/interface-name.ts";
-import { formatRange } from "../base/ip.ts";
+import { formatRange, rangesOverlap } from "../base/ip.ts";
 import type { Config, GatewayEndpoint } from "../model/config.ts";
-import type { SandboxSource } from "../model/policy.ts";
+import type { AddressRange, SandboxSource } from "../model/policy.ts";
 
 export interface NftOptions {
   /** Whether the kernel can tell bridges apart (nft_meta_bridge), so that ports nobody named are kept apart too. */
@@ -18,6 +18,7 @@ const FAMILIES = [
   { family: 4, field: "ip", own: [] },
   { family: 6, field: "ip6", own: OWN_LINK },
 ] as const;
+type Family = (typeof FAMILIES)[number];
 /** Bridge hooks: before the bridge learns from a frame whose address it is not. */
 const BRIDGE_FIRST = -300;
 
@@ -54,39 +55,82 @@ export function renderRemoval(): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A source that does not lead back by the same interface, or that belongs to a sandbox elsewhere, is a lie. */
+/**
+ * A source that does not lead back by the same interface, or that belongs to a sandbox elsewhere, is a lie. Each line is
+ * one look-up, however many sandboxes there are.
+ */
 function identityChains({ interfaces }: GatewayEndpoint, sandboxes: readonly SandboxSource[]): string[] {
-  const known = sandboxes.flatMap((sandbox) => knownLines(sandbox, interfaces));
   return [
     ...baseChain("identity", "filter hook prerouting priority raw", entering(interfaces, "jump known")),
     ...chain("known", [
       "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } return",
       "fib saddr . iif oif missing drop",
-      ...known,
+      ...FAMILIES.flatMap((family) => [
+        ...linkLines(family, interfaces, sandboxes),
+        ...macLines(family, sandboxes),
+      ]),
     ]),
   ];
 }
 
-function knownLines(sandbox: SandboxSource, interfaces: readonly string[]): string[] {
-  return FAMILIES.flatMap(({ family, field, own }) => {
-    const { interface: via, mac } = sandbox;
-    const ranges = rangesOf(sandbox, family);
-    if (ranges.length === 0) {
-      return mac === undefined ? [] : [`ether saddr ${mac} meta nfproto ipv${family} drop`];
-    }
-    const set = setOf(ranges);
-    const direct = via !== undefined && matchesInterface(interfaces, via);
-    return [
-      ...(direct ? [`${field} saddr ${set} iifname != ${quoted(via)} drop`] : []),
-      ...(mac === undefined
-        ? []
-        : [
-            `${field} saddr ${set} ether saddr != ${mac} drop`,
-            // The other way round: what has its MAC address has its address too.
-            `ether saddr ${mac} ${field} saddr != ${setOf([...ranges, ...own])} drop`,
-          ]),
-    ];
+/** An address of a sandbox that has an interface comes by that. */
+function linkLines(
+  { family, field }: Family,
+  interfaces: readonly string[],
+  sandboxes: readonly SandboxSource[],
+): string[] {
+  const bound = sandboxes.flatMap((sandbox) => {
+    const { interface: via } = sandbox;
+    if (via === undefined || !matchesInterface(interfaces, via)) return [];
+    return rangesOf(sandbox, family).map((range) => ({ range, pair: `${range} . ${quoted(via)}` }));
   });
+  return held(
+    `${field} saddr`,
+    `${field} saddr . iifname`,
+    bound.map(({ range, pair }) => [range, pair]),
+  );
+}
+
+/** An address and a MAC address that belong together come together, either way round. */
+function macLines({ family, field, own }: Family, sandboxes: readonly SandboxSource[]): string[] {
+  const bound = sandboxes.flatMap((sandbox) =>
+    sandbox.mac === undefined ? [] : [{ sandbox, mac: sandbox.mac }],
+  );
+  const pairs = bound.flatMap(({ sandbox, mac }) =>
+    rangesOf(sandbox, family).map((range) => ({ range, mac, pair: `${range} . ${mac}` })),
+  );
+  const others = bound.filter(({ sandbox }) => rangesOf(sandbox, family).length === 0);
+  const links = [...new Set(pairs.map(({ mac }) => mac))].flatMap((mac) =>
+    own.map((range) => ({ mac, pair: `${range} . ${mac}` })),
+  );
+  return [
+    ...held(
+      `${field} saddr`,
+      `${field} saddr . ether saddr`,
+      pairs.map(({ range, pair }) => [range, pair]),
+    ),
+    ...held(
+      "ether saddr",
+      `${field} saddr . ether saddr`,
+      [...pairs, ...links].map(({ mac, pair }) => [mac, pair]),
+    ),
+    ...dropped(
+      "ether saddr",
+      others.map(({ mac }) => mac),
+      ` meta nfproto ipv${family}`,
+    ),
+  ];
+}
+
+/** What is one of the first must be in one of the pairs. */
+function held(first: string, both: string, bound: readonly (readonly [string, string])[]): string[] {
+  if (bound.length === 0) return [];
+  const firsts = setOf(bound.map(([value]) => value));
+  return [`${first} ${firsts} ${both} != ${setOf(bound.map(([, pair]) => pair))} drop`];
+}
+
+function dropped(field: string, values: readonly string[], more = ""): string[] {
+  return values.length === 0 ? [] : [`${field} ${setOf(values)}${more} drop`];
 }
 
 function redirectChains({ address, dns, interfaces }: GatewayEndpoint): string[] {
@@ -130,23 +174,22 @@ function portChains({ interfaces }: GatewayEndpoint, sandboxes: readonly Sandbox
     const { interface: via } = sandbox;
     return via === undefined || matchesInterface(interfaces, via) ? [] : [{ sandbox, via }];
   });
+  const chosen = ports.map(({ via }, at) => `${quoted(via)} : goto port_${at}`);
+  const v4 = ports.flatMap(({ sandbox }) => rangesOf(sandbox, 4));
+  const macs = ports.flatMap(({ sandbox: { mac } }) => (mac === undefined ? [] : [mac]));
   return [
     ...baseChain("ports", `filter hook prerouting priority ${BRIDGE_FIRST}`, [
-      ...ports.map(({ via }, at) => `iifname ${quoted(via)} goto port_${at}`),
-      ...ports.flatMap(({ sandbox }) => foreignLines(sandbox)),
+      ...(chosen.length === 0 ? [] : [`iifname vmap ${setOf(chosen)}`]),
+      // What a sandbox has to itself, at any other port.
+      ...dropped("ip saddr", v4),
+      ...dropped("arp saddr ip", v4),
+      ...dropped(
+        "ip6 saddr",
+        ports.flatMap(({ sandbox }) => rangesOf(sandbox, 6)),
+      ),
+      ...dropped("ether saddr", macs),
     ]),
     ...ports.flatMap(({ sandbox }, at) => chain(`port_${at}`, portLines(sandbox))),
-  ];
-}
-
-/** What a sandbox has to itself, at any other port. */
-function foreignLines(sandbox: SandboxSource): string[] {
-  const v4 = rangesOf(sandbox, 4);
-  const v6 = rangesOf(sandbox, 6);
-  return [
-    ...(v4.length === 0 ? [] : [`ip saddr ${setOf(v4)} drop`, `arp saddr ip ${setOf(v4)} drop`]),
-    ...(v6.length === 0 ? [] : [`ip6 saddr ${setOf(v6)} drop`]),
-    ...(sandbox.mac === undefined ? [] : [`ether saddr ${sandbox.mac} drop`]),
   ];
 }
 
@@ -186,21 +229,33 @@ function apartChain(
   sandboxes: readonly SandboxSource[],
   { bridgeNames }: NftOptions,
 ): string[] {
-  const lines = sandboxes.flatMap(({ interface: via, mac }) => [
-    ...(via === undefined || matchesInterface(interfaces, via)
-      ? []
-      : [`iifname ${quoted(via)} drop`, `oifname ${quoted(via)} drop`]),
-    ...(mac === undefined ? [] : [`ether saddr ${mac} drop`, `ether daddr ${mac} drop`]),
-  ]);
+  const ports = sandboxes.flatMap(({ interface: via }) =>
+    via === undefined || matchesInterface(interfaces, via) ? [] : [quoted(via)],
+  );
+  const macs = sandboxes.flatMap(({ mac }) => (mac === undefined ? [] : [mac]));
   const bridges = interfaces.map((pattern) => `meta ibrname ${quoted(pattern)} drop`);
   return baseChain("apart", "filter hook forward priority filter", [
     ...(bridgeNames ? bridges : []),
-    ...lines,
+    ...dropped("iifname", ports),
+    ...dropped("oifname", ports),
+    ...dropped("ether saddr", macs),
+    ...dropped("ether daddr", macs),
   ]);
 }
 
+/** Without those that lie within another: the kernel wants each address once. */
 function rangesOf({ source }: SandboxSource, family: 4 | 6): readonly string[] {
-  return source.filter(({ base }) => base.family === family).map(formatRange);
+  const ranges = source.filter(({ base }) => base.family === family);
+  const outer = ranges.filter(
+    (range, at) => !ranges.some((other, place) => place !== at && holds(other, range, place < at)),
+  );
+  return outer.map(formatRange);
+}
+
+/** Of two that are the same, the first holds the second. */
+function holds(outer: AddressRange, inner: AddressRange, first: boolean): boolean {
+  const wider = outer.prefixBits < inner.prefixBits || (first && outer.prefixBits === inner.prefixBits);
+  return wider && rangesOverlap(outer, inner);
 }
 
 function entering(interfaces: readonly string[], verdict: string): string[] {
@@ -216,7 +271,7 @@ function chain(name: string, lines: readonly string[]): string[] {
 }
 
 function setOf(elements: readonly string[]): string {
-  return `{ ${elements.join(", ")} }`;
+  return `{ ${[...new Set(elements)].join(", ")} }`;
 }
 
 /** Names are checked when the config is read: nothing in one ends the quotation. */

@@ -18,7 +18,7 @@ test("gateway show: prints the tables of the example, each sandbox at its place"
   for (const line of [
     'iifname "tap0" goto steer',
     'iifname "ve-*" goto only',
-    'iifname "veth-build" goto port_0',
+    '"veth-build" : goto port_0',
   ]) {
     assert.ok(stdout.includes(line), line);
   }

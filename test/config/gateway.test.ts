@@ -98,6 +98,11 @@ testProblems("readSandboxes", SANDBOXES, [
     "4:50 `mac` narrows a `source`, and there is none",
   ],
   [
+    "the port of a bridge is one sandbox's, an interface of the gateway's may be several's",
+    "  - { id: a, source: [10.0.0.1], interface: p1, network: disabled }\n  - { id: b, source: [10.0.0.2], interface: p1, network: disabled }\n  - { id: c, source: [10.0.0.3], interface: sbx0, network: disabled }\n  - { id: d, source: [10.0.0.4], interface: sbx0, network: disabled }\n",
+    "5:7 The port `p1` is another sandbox's on line 4",
+  ],
+  [
     "the host's own interface is no sandbox's",
     "  - { id: a, source: [10.0.0.1], interface: lo, network: disabled }\n",
     "4:45 `interface` must be the name of an interface",

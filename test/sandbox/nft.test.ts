@@ -9,7 +9,7 @@ import { renderRelease, renderRemoval, renderTables } from "../../src/sandbox/nf
 const TEXT = `version: 1
 listen: { gateway: { address: "[::]:15001", dns: "[::]:15053", interfaces: [sbx0, br0, "veth-*"] } }
 sandboxes:
-  - { id: a, source: [10.80.0.2, 10.80.0.0/30, "fd80::2", "fd80::/64"], interface: sbx0, mac: "02:00:00:00:00:11", network: disabled }
+  - { id: a, source: [10.80.0.2, 10.80.0.0/30, 10.80.0.0/30, "fd80::2", "fd80::/64"], interface: sbx0, mac: "02:00:00:00:00:11", network: disabled }
   - { id: b, source: [10.81.0.2, "fd81::/120"], interface: port1, mac: "02:00:00:00:00:22", network: disabled }
   - { id: c, source: [10.81.0.3], interface: port2, network: disabled }
   - { id: d, source: ["fd81::300"], interface: port3, network: disabled }
@@ -79,8 +79,14 @@ test("renderTables: each interface is redirected, DNS first, and guarded to the 
 
 test("renderTables: a source is held to its interface and its MAC address", () => {
   const known = chainOf("known");
-  assert.ok(known.includes('ip saddr { 10.80.0.2/32, 10.80.0.0/30 } iifname != "sbx0" drop'));
-  assert.ok(known.includes("ip saddr { 10.81.0.2/32 } ether saddr != 02:00:00:00:00:22 drop"));
+  assert.ok(
+    known.includes('ip saddr { 10.80.0.0/30 } ip saddr . iifname != { 10.80.0.0/30 . "sbx0" } drop'),
+    "an address within its own range stands there once",
+  );
+  const pairs = "10.80.0.0/30 . 02:00:00:00:00:11, 10.81.0.2/32 . 02:00:00:00:00:22";
+  assert.ok(
+    known.includes(`ip saddr { 10.80.0.0/30, 10.81.0.2/32 } ip saddr . ether saddr != { ${pairs} } drop`),
+  );
   assert.ok(!known.some((line) => line.includes("10.82.0.2")), "nothing narrows it");
   assert.ok(!known.some((line) => line.includes("port1")), "a port is no interface of this table");
 });
@@ -89,8 +95,8 @@ test("renderTables: a port is held to its addresses, and nobody else has them", 
   assert.ok(chainOf("port_0").includes("ip saddr != { 10.81.0.2/32 } drop"));
   assert.ok(chainOf("port_1").includes("ether type ip6 drop"), "it has no IPv6 address");
   assert.ok(chainOf("port_2").includes("ether type ip drop"), "it has no IPv4 address");
-  assert.ok(chainOf("ports").includes("ip saddr { 10.81.0.3/32 } drop"));
-  assert.ok(chainOf("apart").includes('oifname "port2" drop'));
+  assert.ok(chainOf("ports").includes("ip saddr { 10.81.0.2/32, 10.81.0.3/32 } drop"));
+  assert.ok(chainOf("apart").includes('oifname { "port1", "port2", "port3" } drop'));
   assert.ok(chainOf("apart").includes('meta ibrname "br0" drop'));
   assert.doesNotMatch(tables(false), /ibrname/);
 });
@@ -101,7 +107,7 @@ listen: { gateway: { address: "[::]:1", dns: "[::]:2", interfaces: [sbx0] } }
 sandboxes: [ { id: a, source: [10.80.0.2], mac: "02:00:00:00:00:11", network: disabled } ]
 `);
   const text = renderTables(gateway, config, { bridgeNames: false });
-  assert.match(text, /ether saddr 02:00:00:00:00:11 meta nfproto ipv6 drop/);
+  assert.match(text, /ether saddr \{ 02:00:00:00:00:11 \} meta nfproto ipv6 drop/);
 });
 
 test("renderTables: a port with every IPv6 address may speak for each of them", () => {
