@@ -1,5 +1,6 @@
 /** `serve`: every listener of one config, its reload, its drain and the operator's pages. */
 import cluster from "node:cluster";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { type Admin, createAdmin } from "../admin/server.ts";
 import { loadConfig } from "../config/load.ts";
@@ -89,6 +90,7 @@ class Service {
   /** Resolves with the exit code once the gate has drained. */
   async run(): Promise<number> {
     const stopped = signalled(["SIGTERM", "SIGINT"]);
+    process.on("SIGHUP", () => this.#onHangUp());
     const admin = this.#createAdmin();
     try {
       await this.#open(admin);
@@ -96,14 +98,12 @@ class Service {
       await this.#close(admin);
       throw error;
     }
-    this.#listening = true;
-    process.stderr.write(greeting(this.#config));
     const { file } = this.#config;
     const watching = watchConfig(file, [], () => this.#reload("the file changed"));
-    process.on("SIGHUP", () => {
-      this.#fleet.reopenRecords();
-      this.#reload("SIGHUP");
-    });
+    this.#listening = true;
+    process.stderr.write(greeting(this.#config));
+    // What changed while it started, nobody watched.
+    if (hasChanged(this.#config)) this.#reload("the file changed");
     const signal = await stopped;
     watching.close();
     this.#draining = true;
@@ -112,6 +112,13 @@ class Service {
     this.#log.info("Stopped");
     this.#log.flush();
     return typeof process.exitCode === "number" ? process.exitCode : EXIT.fine;
+  }
+
+  #onHangUp(): void {
+    // Until then everything is about to be opened and read anyway.
+    if (!this.#listening) return;
+    this.#fleet.reopenRecords();
+    this.#reload("SIGHUP");
   }
 
   async #open(admin: Admin | undefined): Promise<void> {
@@ -249,6 +256,15 @@ const YAML_KEYS = {
 
 function workersOf({ workers }: Config): number {
   return workers === "auto" ? availableParallelism() : workers;
+}
+
+function hasChanged({ file, text }: Config): boolean {
+  try {
+    return new TextDecoder().decode(readFileSync(file)) !== text;
+  } catch {
+    // As for a file that goes away later: the reload says what is wrong with it.
+    return true;
+  }
 }
 
 /** Throws `E_CONFIG` where the address cannot be had. */
