@@ -133,17 +133,19 @@ function followResponse(request: ClientRequest, relaying: Relaying, response: Se
   const { client, message } = relaying.arrival;
   request.once("continue", () => response.writeContinue());
   request.once("response", (incoming: IncomingMessage) => {
-    const fields = answerFields(incoming, relaying);
-    const framed = message.httpVersion === "1.1" && isChunked(incoming);
-    const lines = framed ? [...fields, fieldOf("Transfer-Encoding", "chunked")] : fields;
-    response.sendDate = false;
-    const flat = lines.flatMap(({ name, value }) => [name, value]);
-    response.writeHead(incoming.statusCode ?? 0, incoming.statusMessage ?? "", flat);
     incoming.on("error", () => {});
     incoming.once("close", () => {
       // What was cut must not look whole, nor leave the client waiting.
       if (!incoming.complete) client.cut();
     });
+    const framed = message.httpVersion === "1.1" && isChunked(incoming);
+    try {
+      respond(incoming, response, answerFields(incoming, relaying), framed);
+    } catch {
+      // Node refuses to write what our own codec has read: nothing that was begun may look whole.
+      client.cut();
+      return;
+    }
     incoming.once("end", () => {
       if (framed && incoming.rawTrailers.length > 0) response.addTrailers(pairsOf(incoming.rawTrailers));
       finishResponse(response, message);
@@ -154,6 +156,24 @@ function followResponse(request: ClientRequest, relaying: Relaying, response: Se
     // The client left: whoever still answers it is let go.
     if (!response.writableFinished) request.destroy();
   });
+}
+
+function respond(
+  { statusCode = 0, statusMessage = "" }: IncomingMessage,
+  response: ServerResponse,
+  fields: FieldLines,
+  framed: boolean,
+): void {
+  // Only chunks have trailers, and Node throws where others are announced.
+  const lines = framed
+    ? [...fields, fieldOf("Transfer-Encoding", "chunked")]
+    : fields.filter(({ key }) => key !== "trailer");
+  response.sendDate = false;
+  response.writeHead(
+    statusCode,
+    statusMessage,
+    lines.flatMap(({ name, value }) => [name, value]),
+  );
 }
 
 /** After a 101 bytes pass as they come; any other answer is written here, since the library would not frame it. */
