@@ -73,18 +73,27 @@ export function answerReply({ reply, message, client }: Omit<BaseArrival, "reque
     [...fields, CLOSE].flatMap(({ name, value }) => [name, value]),
   );
   if (message.method !== "HEAD") response.write(answer.body);
-  finishResponse(response, message);
+  finishResponse(response, message, client);
 }
 
-/** Ends a response whose body has been written, once the request's has been read or was waited for long enough. */
-export function finishResponse(response: ServerResponse, message: IncomingMessage): void {
+/**
+ * Ends a response whose body has been written, once the request's has been read or was waited for long enough. A body
+ * that does not come ends the connection: what follows could be it.
+ */
+export function finishResponse(
+  response: ServerResponse,
+  message: IncomingMessage,
+  client: ReverseClient,
+): void {
   if (message.complete) {
     response.end();
     return;
   }
+  response.flushHeaders();
   const patience = setTimeout(finish, LINGER_MS);
   function finish(): void {
     clearTimeout(patience);
+    client.closing ||= !message.complete;
     response.end();
   }
   message.unpipe();

@@ -148,7 +148,7 @@ function followResponse(request: ClientRequest, relaying: Relaying, response: Se
     }
     incoming.once("end", () => {
       if (framed && incoming.rawTrailers.length > 0) response.addTrailers(pairsOf(incoming.rawTrailers));
-      finishResponse(response, message);
+      finishResponse(response, message, client);
     });
     incoming.pipe(response, { end: false });
   });
@@ -174,6 +174,10 @@ function respond(
     statusMessage,
     lines.flatMap(({ name, value }) => [name, value]),
   );
+  // With the first of the body where there is some already, and without where it is long in coming.
+  setImmediate(() => {
+    if (!response.writableEnded) response.flushHeaders();
+  });
 }
 
 /** After a 101 bytes pass as they come; any other answer is written here, since the library would not frame it. */
