@@ -133,9 +133,10 @@ function dropped(field: string, values: readonly string[], more = ""): string[] 
   return values.length === 0 ? [] : [`${field} ${setOf(values)}${more} drop`];
 }
 
+/** Before the translations of others, such as the published ports of containers: the first one decides. */
 function redirectChains({ address, dns, interfaces }: GatewayEndpoint): string[] {
   return [
-    ...baseChain("steering", "nat hook prerouting priority dstnat", entering(interfaces, "goto steer")),
+    ...baseChain("steering", "nat hook prerouting priority dstnat - 1", entering(interfaces, "goto steer")),
     ...chain("steer", [
       `udp dport 53 redirect to :${dns.port}`,
       `tcp dport 53 redirect to :${dns.port}`,
@@ -149,8 +150,8 @@ function guardChains({ address, dns, interfaces }: GatewayEndpoint): string[] {
   return [
     ...baseChain("guard", "filter hook prerouting priority filter", entering(interfaces, "goto only")),
     ...chain("only", [
-      `ct status dnat tcp dport { ${address.port}, ${dns.port} } accept`,
-      `ct status dnat udp dport ${dns.port} accept`,
+      `ct status dnat fib daddr type local tcp dport { ${address.port}, ${dns.port} } accept`,
+      `ct status dnat fib daddr type local udp dport ${dns.port} accept`,
       "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept",
       // At once, so that QUIC falls back to TCP and does not wait.
       "meta l4proto udp reject with icmpx port-unreachable",

@@ -88,7 +88,7 @@ describe("the gateway's rules at the end", () => {
     await gate.stop();
     assert.match(
       await tables(),
-      /chain steering \{\n\t\ttype nat hook prerouting priority dstnat; policy accept;\n\t\}/,
+      /chain steering \{\n\t\ttype nat hook prerouting priority dstnat - 1; policy accept;\n\t\}/,
     );
     await reachesNothing();
     assert.equal((await sallyport("gateway", "remove")).code, 0);

@@ -110,14 +110,14 @@ describe("a namespace behind the gateway", () => {
   });
 });
 
-describe("nothing else leaves", () => {
-  async function leadsNowhere(what: string, command: readonly string[]): Promise<void> {
-    await packets.take();
-    const { code, stdout } = await box.run(command);
-    assert.notEqual(code, 0, `${what}: ${stdout}`);
-    assert.deepEqual(await packets.take(), [], what);
-  }
+async function leadsNowhere(what: string, command: readonly string[]): Promise<void> {
+  await packets.take();
+  const { code, stdout } = await box.run(command);
+  assert.notEqual(code, 0, `${what}: ${stdout}`);
+  assert.deepEqual(await packets.take(), [], what);
+}
 
+describe("nothing else leaves", () => {
   for (const url of [
     "https://api.test:8443/",
     `https://${PUBLIC_V4}/`,
@@ -152,6 +152,22 @@ describe("nothing else leaves", () => {
     await packets.take();
     await box.run(["python3", "-c", raw, PUBLIC_V4]);
     assert.deepEqual(await packets.take(), []);
+  });
+});
+
+describe("nothing else leaves either", () => {
+  test("by a port that the host publishes for another of its guests", async () => {
+    await shell(internet.gate, [
+      "nft add table ip other",
+      "nft 'add chain ip other pre { type nat hook prerouting priority dstnat; }'",
+      `nft add rule ip other pre tcp dport 7777 dnat to ${PUBLIC_V4}:15001`,
+      `nft add rule ip other pre udp dport 7777 dnat to ${PUBLIC_V4}:15053`,
+    ]);
+    await leadsNowhere("TCP", ["curl", "-sSf", "--max-time", "2", `http://${GATE.v4}:7777/`]);
+    const { stdout } = await box.run(["python3", "-c", DATAGRAM, GATE.v4, "7777"]);
+    assert.match(stdout, /^refused/);
+    assert.deepEqual(await packets.take(), []);
+    await shell(internet.gate, ["nft delete table ip other"]);
   });
 
   test("by DNS: no query of a sandbox goes out, whatever it asks and whomever", async () => {
