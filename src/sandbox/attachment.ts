@@ -77,11 +77,10 @@ export class Attachment {
     readonly exclusive: boolean;
     readonly nameServers: readonly string[];
   }): Promise<readonly number[]> {
-    const { path, pid } = this.#options.target;
+    const { path } = this.#options.target;
     let taken: readonly number[] = [];
     await enterNamespace({
       path,
-      pid,
       order: { kind: "open", ...order, files: [] },
       onOpen: (openings) => {
         this.#take(openings);

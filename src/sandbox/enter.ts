@@ -9,8 +9,6 @@ import { findProgram, toolPath } from "./tools.ts";
 export interface EnterOptions {
   /** Path of the network namespace. */
   readonly path: string;
-  /** A process in it, whose user namespace may be the one that owns it. */
-  readonly pid: number | undefined;
   readonly order: Extract<HelperOrder, { kind: "open" }>;
   /** Takes the open sockets over. */
   readonly onOpen: (openings: Openings) => void;
@@ -36,41 +34,43 @@ export async function enterNamespace(options: EnterOptions): Promise<void> {
 }
 
 /**
- * Root, or whoever owns our own user namespace, enters at once. An ordinary user joins the user namespace that owns
- * the network first: it is the process's own, or the kernel names it (bubblewrap nests two).
+ * Root, and whoever has capabilities over the network's owner, enters at once. An ordinary user joins the user
+ * namespace that owns the network first, which the kernel names (bubblewrap nests two, and gives nobody uid 0).
  */
-function waysIn({ path, pid }: EnterOptions): readonly (readonly string[])[] {
-  const nsenter = toolPath("nsenter");
+function waysIn({ path }: EnterOptions): readonly (readonly string[])[] {
   const helper = helperCommand();
-  const direct = [nsenter, `--net=${path}`, "--", ...helper];
-  if (process.getuid?.() === 0) return [direct, ...throughOwner(nsenter, path, helper)];
-  const user = pid === undefined ? [] : [[nsenter, ...userOf(pid), `--net=${path}`, "--", ...helper]];
-  return [...user, ...throughOwner(nsenter, path, helper), direct];
+  const direct = [toolPath("nsenter"), `--net=${path}`, "--", ...helper];
+  const perl = findProgram("perl");
+  const numbers = CALLS[process.arch];
+  const owned =
+    perl === undefined || numbers === undefined ? [] : [[perl, "-e", OWNER, ...numbers, path, ...helper]];
+  return process.getuid?.() === 0 ? [direct, ...owned] : [...owned, direct];
 }
 
-function userOf(pid: number): readonly string[] {
-  return [`--user=/proc/${pid}/ns/user`, "--preserve-credentials"];
-}
+/** Numbers of setns(2), capset(2) and prctl(2). */
+const CALLS: Readonly<Record<string, readonly string[]>> = {
+  x64: ["308", "126", "157"],
+  arm64: ["268", "91", "167"],
+};
 
-/** `NS_GET_USERNS`, include/uapi/linux/nsfs.h. No program but an interpreter calls it, and Debian is never without this one. */
-const OWNER_SCRIPT = `
-use Fcntl;
-my ($nsenter, $path, @helper) = @ARGV;
+/**
+ * `NS_GET_USERNS` (include/uapi/linux/nsfs.h), and the two capabilities that the helper needs made ambient, since an
+ * exec takes all others from whoever is not uid 0 there. A process of several threads, as Node.js is one, cannot join
+ * a user namespace, and no program of util-linux keeps capabilities; Debian is never without this interpreter.
+ */
+const OWNER = `
+my ($setns, $capset, $prctl, $path, @helper) = @ARGV;
 open(my $net, "<", $path) or die "$path: $!\\n";
 my $owner = ioctl($net, 0xb701, 0) or die "$path: the owner is not to be had: $!\\n";
-open(my $user, "<&=", $owner) or die "$path: $!\\n";
-fcntl($user, F_SETFD, 0);
-exec($nsenter, "--user=/proc/self/fd/$owner", "--net=$path", "--preserve-credentials", "--", @helper);
+my $net_bind_service = 10; my $net_admin = 12;
+syscall($setns + 0, $owner + 0, 0x10000000) == 0 or die "setns: $!\\n";
+syscall($setns + 0, fileno($net), 0x40000000) == 0 or die "setns: $!\\n";
+my $caps = 1 << $net_bind_service | 1 << $net_admin;
+my ($header, $data) = (pack("L2", 0x20080522, 0), pack("L6", $caps, $caps, $caps, 0, 0, 0));
+syscall($capset + 0, $header, $data) == 0 or die "capset: $!\\n";
+syscall($prctl + 0, 47, 2, $_ + 0, 0, 0) == 0 or die "prctl: $!\\n" for ($net_bind_service, $net_admin);
+exec(@helper) or die "$helper[0]: $!\\n";
 `;
-
-function throughOwner(
-  nsenter: string,
-  path: string,
-  helper: readonly string[],
-): readonly (readonly string[])[] {
-  const perl = findProgram("perl");
-  return perl === undefined ? [] : [[perl, "-e", OWNER_SCRIPT, nsenter, path, ...helper]];
-}
 
 async function errorsOf(child: ChildProcess): Promise<string> {
   let text = "";

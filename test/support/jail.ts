@@ -126,12 +126,17 @@ export async function endOf(internet: Internet, child: ChildProcess): Promise<En
   }
   const [code, signal] = (await once(child, "close")) as [number | null, string | null];
   const lines = pieces.stderr.split("\n");
+  const told = [...lines, ...pieces.stdout.split("\n")].filter(isRecord);
   return {
     code: code ?? (signal === null ? -1 : 128),
     stdout: pieces.stdout,
-    stderr: lines.filter((line) => !line.startsWith('{"time"')).join("\n"),
-    records: lines.filter((line) => line.startsWith('{"time"')).map((line) => JSON.parse(line) as RecordLine),
+    stderr: lines.filter((line) => !isRecord(line)).join("\n"),
+    records: told.map((line) => JSON.parse(line) as RecordLine),
   };
+}
+
+function isRecord(line: string): boolean {
+  return line.startsWith('{"time"');
 }
 
 /** A Python program on the command line. */
