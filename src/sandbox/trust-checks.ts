@@ -81,8 +81,8 @@ export const TRUST_CHECKS: readonly TrustCheck[] = [
     client: "pip",
     program: "pip3",
     argv: ({ url }) => [
-      ...["download", "--no-deps", "--retries", "0", "--disable-pip-version-check", "--no-input"],
-      ...["--dest", "/nonexistent", "--index-url", url.href, "sallyport-doctor"],
+      ...["index", "versions", "--retries", "0", "--disable-pip-version-check", "--no-input"],
+      ...["--index-url", url.href, "sallyport-doctor"],
     ],
     env: () => ({ PIP_CONFIG_FILE: "/dev/null" }),
     passed: [],

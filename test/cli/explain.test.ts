@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { folder, sallyport } from "./program.ts";
+
+const CONFIG = `version: 1
+network:
+  allowlist:
+    - { id: gh, domain: api.github.com, methods: [GET], transform: { Authorization: "Bearer \${env:NONE}" } }
+    - domain: "*.example.com"
+    - { domain: internal.example.org }
+    - { domain: open.example.org, private: true }
+    - { id: db, domain: db.example.net, ports: [5432], protocol: tcp }
+  denylist: [ { domain: bad.example.com } ]
+upstream:
+  allow_ranges: ["10.20.0.0/16"]
+  dns: { hosts: { loop.example.com: [127.0.0.1], internal.example.org: [10.99.0.1], open.example.org: [10.20.0.5] } }
+`;
+const SANDBOXES = `version: 1
+sandboxes:
+  - { id: one, source: [10.0.0.2], network: { allowlist: [ { domain: one.example } ] } }
+`;
+const dir = folder({ "c.yaml": CONFIG, "s.yaml": SANDBOXES, "bad.yaml": "version: 2\n" });
+const C = ["--config", join(dir, "c.yaml")];
+const S = ["--config", join(dir, "s.yaml")];
+
+interface Line {
+  readonly url: string;
+  readonly verdict: string;
+  readonly reason: string;
+  readonly rule?: string;
+  readonly interception: string;
+  readonly injected: readonly string[];
+}
+
+test("explain: an allowance is 0, with rule, interception and the names of what is injected", async () => {
+  const { code, stdout, stderr } = await sallyport(["explain", "https://api.github.com/user", ...C]);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^allow {2}https:\/\/api\.github\.com\/user$/m);
+  assert.match(stdout, /^ {2}reason +rule-allows$/m);
+  assert.match(stdout, /^ {2}rule +gh$/m);
+  assert.match(stdout, /^ {2}injected +Authorization$/m);
+});
+
+test("explain: a denial is 3, in text and in JSON", async () => {
+  const cases = [
+    [["https://elsewhere.example/"], "no-rule-matched"],
+    [["https://bad.example.com/"], "rule-denies"],
+    [["https://api.github.com/user", "--method", "DELETE"], "no-rule-matched"],
+    [["http://api.github.com/user"], "plaintext-secret"],
+    [["https://127.0.0.1/"], "loopback"],
+    [["tcp://db.example.net:22"], "no-rule-matched"],
+  ] as const;
+  for (const [args, reason] of cases) {
+    const json = await sallyport(["explain", ...args, ...C, "--json"]);
+    const line = JSON.parse(json.stdout) as Line;
+    assert.equal(json.code, 3, args.join(" "));
+    assert.equal(line.verdict, "deny");
+    assert.equal(line.reason, reason);
+    assert.equal(line.url, args[0]);
+  }
+});
+
+test("explain: addresses that the config itself gives are judged", async () => {
+  const answers = await lines(
+    "https://loop.example.com/\nhttps://internal.example.org/\nhttps://open.example.org/\ntcp://db.example.net:5432\n",
+    C,
+  );
+  assert.deepEqual(
+    answers.found.map(({ verdict, reason }) => [verdict, reason]),
+    [
+      ["deny", "loopback"],
+      ["deny", "address-not-public"],
+      ["allow", "rule-allows"],
+      ["allow", "rule-allows"],
+    ],
+  );
+  assert.equal(answers.code, 3);
+});
+
+test("explain: - reads lines of URL or METHOD URL, and skips empty ones", async () => {
+  const asked = "https://api.github.com/a\n\n  DELETE   https://api.github.com/a \nhttps://x.example.com/\n";
+  const { code, found } = await lines(asked, C);
+  assert.deepEqual(
+    found.map(({ verdict }) => verdict),
+    ["allow", "deny", "allow"],
+  );
+  assert.equal(code, 3);
+  assert.equal((await lines("https://x.example.com/\n", C)).code, 0);
+});
+
+test("explain: where the config names sandboxes, who asks has to be said, and to be one", async () => {
+  const nobody = await sallyport(["explain", "https://one.example/", ...S]);
+  assert.equal(nobody.code, 3);
+  assert.match(nobody.stdout, /identity-unknown/);
+  assert.match(nobody.stdout, /--sandbox/);
+  assert.equal((await sallyport(["explain", "https://one.example/", "--sandbox", "one", ...S])).code, 0);
+  const unknown = await sallyport(["explain", "https://one.example/", "--sandbox", "two", ...S]);
+  assert.equal(unknown.code, 2);
+  assert.match(unknown.stderr, /names no sandbox "two"/);
+});
+
+test("explain: what is no URL of a request, or no config, is 2", async () => {
+  for (const url of [
+    "one.example",
+    "ftp://one.example/",
+    "https://",
+    "https://a b/",
+    "tcp://db.example.net",
+  ]) {
+    const { code, stderr, stdout } = await sallyport(["explain", url, ...C]);
+    assert.equal(code, 2, url);
+    assert.match(stderr, /^sallyport: /);
+    assert.equal(stdout, "");
+  }
+  assert.equal((await sallyport(["explain", ...C])).code, 2);
+  const bad = await sallyport(["explain", "https://one.example/", "--config", join(dir, "bad.yaml")]);
+  assert.equal(bad.code, 2);
+  assert.match(bad.stderr, /bad\.yaml:1:10: /);
+});
+
+async function lines(
+  stdin: string,
+  config: readonly string[],
+): Promise<{ code: number | undefined; found: Line[] }> {
+  const { code, stdout } = await sallyport(["explain", "-", "--json", ...config], { stdin });
+  return {
+    code,
+    found: stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Line),
+  };
+}
