@@ -42,6 +42,7 @@ const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_FLAG_END_STREAM, NGHTTP2_NO_ERROR } =
 export class Http2Connection implements StreamHost, Expiring {
   deadline: number;
   readonly #session: ServerHttp2Session;
+  readonly #socket: TLSSocket;
   readonly #transport: Socket;
   readonly #door: Door;
   readonly #handlers: Http1Handlers;
@@ -54,6 +55,7 @@ export class Http2Connection implements StreamHost, Expiring {
 
   constructor(ends: Http2Ends, door: Door, handlers: Http1Handlers, around: Http1Surroundings) {
     const { limits, deadlines } = around;
+    this.#socket = ends.socket;
     this.#transport = ends.transport;
     this.#door = door;
     this.#handlers = handlers;
@@ -80,8 +82,11 @@ export class Http2Connection implements StreamHost, Expiring {
 
   /** Cuts whatever is under way. */
   cut(): void {
-    this.#session.destroy();
+    // The socket first: a session that may still write waits for that, and then nobody hears of its end.
     this.#transport.resetAndDestroy();
+    this.#socket.destroy();
+    this.#session.destroy();
+    this.#onClose();
   }
 
   /** No stream for too long, or no preface. */
@@ -182,6 +187,7 @@ export class Http2Connection implements StreamHost, Expiring {
   }
 
   readonly #onClose = (): void => {
+    if (this.#closed) return;
     this.#closed = true;
     this.deadline = Number.POSITIVE_INFINITY;
     this.#around.deadlines.remove(this);

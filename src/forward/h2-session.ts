@@ -26,6 +26,7 @@ export interface SessionSurroundings {
 }
 
 const MIB = 1_048_576;
+const GOODBYE_MS = 1_000;
 
 /** Takes `socket` over; resolves once the upstream has sent its SETTINGS. Rejects with a Failure and destroys it. */
 export function openSession(
@@ -164,6 +165,8 @@ export class Http2UpstreamSession implements Expiring {
 
   destroy(): void {
     this.#session.destroy();
+    // An upstream that does not read its GOAWAY is not waited for.
+    setTimeout(() => this.#socket.destroy(), GOODBYE_MS).unref();
     this.#onClose();
   }
 

@@ -230,7 +230,9 @@ export class Http2Upstream implements Upstream, Expiring {
     if (this.#events === undefined) return;
     const stream = this.#stream;
     const code = stream?.rstCode ?? NGHTTP2_NO_ERROR;
-    const refused = code === NGHTTP2_REFUSED_STREAM || this.#session.refused(stream?.id);
+    // Without an id it never left.
+    const id = stream?.id;
+    const refused = code === NGHTTP2_REFUSED_STREAM || id === undefined || this.#session.refused(id);
     // Of a stream whose connection broke the code says nothing.
     const reset = this.#session.lost ? undefined : code === NGHTTP2_NO_ERROR ? NGHTTP2_INTERNAL_ERROR : code;
     this.#fail(gone(reset), refused && !this.#answered ? "unprocessed" : !this.#answered);

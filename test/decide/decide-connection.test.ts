@@ -23,6 +23,17 @@ test("decideConnection: what needs the inside is inspected", () => {
   for (const part of inside) assert.equal(fate({ domain: "a.example.com", ...part }), "inspect");
 });
 
+test("decideConnection: an inspected connection may be dialled for what its rule is about, without a secret", () => {
+  const network = { allowlist: [{ id: "r", domain: "a.example.com", transform: { Authorization: "x" } }] };
+  const inspected = decideConnection(outside(ask("https://a.example.com/")), buildPolicy({ network }));
+  assert.ok(inspected.verdict === "inspect");
+  assert.deepEqual([inspected.permit.rule, inspected.permit.injections], ["r", []]);
+  const evaluated = buildPolicy({ mode: "evaluate_only", network });
+  const plain = decideConnection(outside(ask("http://b.example.com/")), evaluated);
+  assert.ok(plain.verdict === "inspect");
+  assert.deepEqual([plain.permit.rule, plain.permit.injections], [undefined, []]);
+});
+
 test("decideConnection: plain HTTP is never a tunnel, for it can be seen", () => {
   assert.equal(fate({ domain: "a.example.com" }, "http://a.example.com/"), "inspect");
 });

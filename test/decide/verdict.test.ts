@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { allow, refuse } from "../../src/decide/verdict.ts";
+import { allow, reach, refuse } from "../../src/decide/verdict.ts";
 import type { Reason } from "../../src/model/decision.ts";
 import { ask, buildPolicy, known } from "./build.ts";
 
@@ -29,6 +29,20 @@ const IN_FORCE: readonly Reason[] = [
   "secret-unavailable",
   "placeholder-misplaced",
 ];
+
+test("reach: the permit leads to the destination, and injects nothing", () => {
+  assert.deepEqual(
+    { ...reach(QUESTION, RULE) },
+    {
+      client: QUESTION.client,
+      destination: QUESTION.destination,
+      scheme: "https",
+      rule: "r",
+      injections: [],
+      mayReachPrivate: true,
+    },
+  );
+});
 
 test("allow: the permit carries the rule's injections and the scheme that was decided", () => {
   const { permit, ...rest } = allow(QUESTION, "tcp", RULE);

@@ -37,6 +37,22 @@ describe("transformRequest", () => {
     assert.deepEqual(lines(out.fields), ["Host: a.example"]);
   });
 
+  test("lets `te: trailers` of HTTP/2 go on", () => {
+    const head = headOf(["Host: a.example", "te: trailers"]);
+    assert.deepEqual(lines(transformRequest(head, { ...rewrite({}), trailers: true }).fields), [
+      "Host: a.example",
+      "te: trailers",
+    ]);
+  });
+
+  test("marks what it injects as what the client marked: not to be remembered", () => {
+    const head = headOf(["Host: a.example", "X-Mine: 1"]);
+    const injections = [TOKEN, API_KEY];
+    assert.equal(transformRequest(head, rewrite({ injections })).sensitive, undefined);
+    const marked = transformRequest({ ...head, sensitive: ["x-mine"] }, rewrite({ injections }));
+    assert.deepEqual(marked.sensitive, ["x-mine", "authorization", "x-api-key"]);
+  });
+
   test("drops what Connection nominates before it injects, so that ours cannot be nominated away (F01)", () => {
     const head = headOf([
       "Host: a.example",

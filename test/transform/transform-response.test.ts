@@ -10,6 +10,10 @@ test("transformResponse: keeps order, case and repetition (F12)", () => {
   assert.deepEqual([out.status, out.phrase, out.minor], [200, "Fine", 1]);
 });
 
+test("transformResponse: keeps what the upstream marked as not to be remembered", () => {
+  assert.deepEqual(transformResponse({ ...headOf(200, ["X: 1"]), sensitive: ["x"] }).sensitive, ["x"]);
+});
+
 test("transformResponse: drops the upstream's hop and what it nominates (F04)", () => {
   const out = transformResponse(
     headOf(200, [
