@@ -193,10 +193,10 @@ function followSwitch(request: ClientRequest, relaying: Relaying, socket: Socket
       if (!stream.readableEnded) client.cut();
     });
   });
-  request.once("response", (incoming: IncomingMessage) => {
-    // To the library: this was seen to.
-    Object.assign(incoming, { upgrade: true });
-    writeBare(incoming, relaying, socket);
+  // Once the library has put its own listener there, which goes.
+  queueMicrotask(() => {
+    request.removeAllListeners("response");
+    request.once("response", (incoming) => writeBare(incoming, relaying, socket));
   });
 }
 

@@ -78,7 +78,7 @@ describe("path: what a URL parser would mend", () => {
 describe("abort: a client that leaves", () => {
   for (const how of ["reset", "destroy"] as const) {
     test(`in the middle of a download (${how}) frees the upstream's connection`, async () => {
-      const pairs = [];
+      const pairs: { wire: Wire; upstream: Connection }[] = [];
       for (let count = 0; count < 5; count += 1) {
         const { wire, upstream } = await hold();
         upstream.socket.write(`${head("HTTP/1.1 200 OK", `Content-Length: ${LARGE}`)}begin`);
