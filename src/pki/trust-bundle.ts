@@ -42,10 +42,18 @@ function publish(path: string, content: string | Uint8Array): void {
     writeWhole(unfinished, content);
     renameSync(unfinished, path);
   } catch (error) {
+    discard(unfinished);
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
     throw new Failure("E_CONFIG", "operator", `${path} cannot be written (${code}); name another place`);
-  } finally {
-    rmSync(unfinished, { force: true });
+  }
+}
+
+/** What keeps it from going is what kept it from being written, and that is told. */
+function discard(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // See above.
   }
 }
 
