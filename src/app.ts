@@ -4,6 +4,7 @@ import { ConnectionCaps } from "./accept/connection-caps.ts";
 import { createListener } from "./accept/listener.ts";
 import { openRedirections } from "./accept/original-destination.ts";
 import { createDeadlines } from "./base/deadlines.ts";
+import { createTurn } from "./base/turn.ts";
 import { LiveSet } from "./base/live-set.ts";
 import { runConnection } from "./connection.ts";
 import { compilePolicy } from "./decide/policy.ts";
@@ -79,6 +80,7 @@ class RunningGate implements Gate {
   /** One object for everybody who obeys limits; a reload changes what is in it. */
   readonly #limits: { -readonly [K in keyof Limits]: Limits[K] };
   readonly #deadlines = createDeadlines(performance.now());
+  readonly #turn = createTurn(setImmediate);
   readonly #metrics: Metrics;
   readonly #writer: RecordWriter;
   readonly #recorder: Recorder;
@@ -210,6 +212,7 @@ class RunningGate implements Gate {
       inForce: () => this.#inForce,
       limits: this.#limits,
       deadlines: this.#deadlines,
+      turn: this.#turn,
       recorder: this.#recorder,
       get forwarder() {
         return forwarder();
@@ -241,6 +244,7 @@ class RunningGate implements Gate {
     const forwarder = new Forwarder({
       limits: this.#limits,
       deadlines: this.#deadlines,
+      turn: this.#turn,
       resolver,
       tls: createUpstreamTls({ caFile: upstream.caFile }),
       onConnected: this.#recorder.upstreamConnected,

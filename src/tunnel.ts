@@ -98,8 +98,8 @@ async function pass(client: Raw, upstream: Raw, tunnelling: Tunnelling): Promise
     refusal = "names-disagree";
     throw new Failure("E_BAD_HELLO", "client", "The hello is for another name");
   }
-  const { limits, deadlines } = world;
-  const joined = splice(client, upstream, decision.opaque ? { limits, deadlines, admit } : world);
+  const { limits, deadlines, turn } = world;
+  const joined = splice(client, upstream, decision.opaque ? { limits, deadlines, turn, admit } : world);
   const live = {
     holds: (force: InForce) => refusalOf(decideConnection(question, force.policy), decision) === undefined,
     cut: () => joined.cut(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop")),

@@ -14,12 +14,13 @@ import type { Original } from "./model/arrival.ts";
 import type { Deadlines } from "./model/deadline.ts";
 import type { Denial, Permit, Reason } from "./model/decision.ts";
 import type { Client, Destination, Question, Scheme, Visibility } from "./model/exchange.ts";
-import { Failure } from "./model/failure.ts";
+import { clientLeft, Failure } from "./model/failure.ts";
 import type { Inbound } from "./model/inbound.ts";
 import type { Route } from "./model/leg.ts";
 import type { Limits } from "./model/limits.ts";
 import type { HookOptions, HookSource, SandboxSource } from "./model/policy.ts";
 import type { Recorder } from "./model/record.ts";
+import type { Turn } from "./model/turn.ts";
 import type { LeafCache } from "./pki/leaf-cache.ts";
 import type { Secrets } from "./secrets/secrets.ts";
 import type { RenderedInjection } from "./transform/transform-request.ts";
@@ -30,6 +31,7 @@ export interface World {
   readonly inForce: () => InForce;
   readonly limits: Limits;
   readonly deadlines: Deadlines;
+  readonly turn: Turn;
   readonly recorder: Recorder;
   readonly forwarder: Forwarder;
   readonly leaves: LeafCache;
@@ -194,7 +196,7 @@ export async function reach<T>(
     controller.abort(new Failure("E_TIMEOUT", "upstream", "The upstream could not be reached in time"));
   }, connect_timeout);
   inbound.whenLost(() => {
-    controller.abort(new Failure("E_BAD_REQUEST", "client", "The client went away", { status: 499 }));
+    controller.abort(clientLeft());
   });
   try {
     return await step(controller.signal);

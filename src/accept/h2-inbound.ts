@@ -3,14 +3,13 @@ import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2"
 import { type Ending, watchEnd } from "../base/genuine-end.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, RequestHead, ResponseHead } from "../model/exchange.ts";
-import { Failure } from "../model/failure.ts";
+import { CLIENT_LEFT, Failure } from "../model/failure.ts";
 import type { Inbound, InboundEvents, Raw } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import { isGrpc } from "../wire/grpc.ts";
 import { readTrailers, trailersOf } from "../wire/h2-fields.ts";
 import type { H2Request } from "../wire/h2-request.ts";
 import { endsWithHead, renderH2Response } from "../wire/h2-response.ts";
-import { CLIENT_LEFT } from "./http1-connection.ts";
 
 /** What a stream tells the connection that it is on. */
 export interface StreamHost {

@@ -3,9 +3,10 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Claims, Door } from "../model/arrival.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
-import { Failure } from "../model/failure.ts";
+import { clientLeft, Failure } from "../model/failure.ts";
 import type { Inbound, Raw } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
+import type { Turn } from "../model/turn.ts";
 import { BodyReader } from "../wire/body-reader.ts";
 import { findHeadEnd } from "../wire/find-head.ts";
 import { type ParsedRequest, parseRequestHead } from "../wire/request-head.ts";
@@ -50,16 +51,17 @@ export interface Http1Ends {
 export interface Http1Surroundings {
   readonly limits: Limits;
   readonly deadlines: Deadlines;
+  readonly turn: Turn;
   /** While true, connections end after the answer that is under way. */
   readonly draining: () => boolean;
 }
 
 /** How long a refused client may go on sending before it is cut, so that it reads the refusal first. */
 const LINGER_MS = 2_000;
+/** Larger writes are worth a wake-up each. */
+const HELD_BYTES = 16_384;
 /** Bytes of a next request that may wait while one is answered. */
 const PIPELINE_BYTES = 65_536;
-/** Never sent: marks in a failure that nobody is there to read the answer. */
-export const CLIENT_LEFT = 499;
 const NOTHING = Buffer.alloc(0);
 
 type State = "head" | "exchange" | "lingering" | "detached" | "closed";
@@ -136,6 +138,7 @@ export class Http1Connection implements InboundHost, Expiring {
 
   write(bytes: Buffer): boolean {
     if (this.#socket.destroyed) return true;
+    if (bytes.length <= HELD_BYTES) this.#around.turn.hold(this.#socket);
     const more = this.#socket.write(bytes);
     if (!more) this.deadline = this.#in(this.#around.limits.progress_timeout);
     return more;
@@ -193,6 +196,8 @@ export class Http1Connection implements InboundHost, Expiring {
     this.#leave("detached");
     const socket = this.#socket;
     socket.pause();
+    // Whoever goes on with the socket may write below it: what was said so far goes first.
+    socket.uncork();
     socket.off("data", this.#onData);
     socket.off("drain", this.#onDrain);
     socket.off("end", this.#onEnd);
@@ -369,6 +374,8 @@ export class Http1Connection implements InboundHost, Expiring {
 
   #reset(): void {
     this.#leave("closed");
+    // What was answered before it broke off is the client's to see.
+    this.#socket.uncork();
     // A FIN would let a body that ends with the connection pass for whole.
     this.#transport.resetAndDestroy();
     this.#socket.destroy();
@@ -379,10 +386,6 @@ export class Http1Connection implements InboundHost, Expiring {
     this.deadline = Number.POSITIVE_INFINITY;
     this.#around.deadlines.remove(this);
   }
-}
-
-function clientLeft(): Failure {
-  return new Failure("E_BAD_REQUEST", "client", "The client went away", { status: CLIENT_LEFT });
 }
 
 function asFailure(error: unknown): Failure {

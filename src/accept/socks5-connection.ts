@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Door } from "../model/arrival.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { Framing, RequestHead, ResponseHead } from "../model/exchange.ts";
-import { Failure } from "../model/failure.ts";
+import { clientLeft, Failure } from "../model/failure.ts";
 import type { Inbound, InboundEvents, Raw } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import {
@@ -73,8 +73,7 @@ export class Socks5Connection implements Expiring {
   }
 
   readonly #onGone = (): void => {
-    if (this.#step !== "over")
-      this.#fail(new Failure("E_BAD_REQUEST", "client", "The client went away", { status: 499 }));
+    if (this.#step !== "over") this.#fail(clientLeft());
   };
 
   readonly #onData = (bytes: Buffer): void => {

@@ -8,6 +8,7 @@ import { Failure } from "../model/failure.ts";
 import type { Upstream } from "../model/inbound.ts";
 import type { Refused, Route } from "../model/leg.ts";
 import type { Limits } from "../model/limits.ts";
+import type { Turn } from "../model/turn.ts";
 import { AlpnMemory, type Spoken } from "./alpn-memory.ts";
 import { dial } from "./dial.ts";
 import { Http2Pool } from "./h2-pool.ts";
@@ -20,6 +21,7 @@ import type { UpstreamTls } from "./upstream-tls.ts";
 export interface ForwarderParts {
   readonly limits: Limits;
   readonly deadlines: Deadlines;
+  readonly turn: Turn;
   readonly resolver: Resolver;
   readonly tls: UpstreamTls;
   /** Milliseconds that resolving, dialling and securing one connection took. */
@@ -140,14 +142,14 @@ export class Forwarder {
     if (opened.kind === "refused") return opened;
     const { scheme } = route.permit;
     const secured = scheme === "https" ? await this.#secure(opened.upstream, route, signal) : undefined;
-    const { limits, deadlines } = this.#parts;
+    const { limits, deadlines, turn } = this.#parts;
     let link: Link;
     if (secured?.alpnProtocol === "h2") {
       const session = await openSession(secured, key, { limits, deadlines, home: this.#h2 }, signal);
       this.#h2.adopt(session);
       link = { protocol: "h2", session };
     } else {
-      const around = { limits, deadlines, home: this.#pool };
+      const around = { limits, deadlines, turn, home: this.#pool };
       const upstream = new Http1Upstream(secured ?? opened.upstream, key, around);
       this.#pool.adopt(upstream);
       link = { protocol: "http/1.1", upstream };

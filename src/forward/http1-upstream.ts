@@ -5,6 +5,7 @@ import type { FieldLines, Framing, RequestHead } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
 import type { OutboundEvents, Raw, Upstream } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
+import type { Turn } from "../model/turn.ts";
 import { BodyReader } from "../wire/body-reader.ts";
 import { findHeadEnd } from "../wire/find-head.ts";
 import { joinCookies } from "../wire/h2-request.ts";
@@ -21,10 +22,13 @@ export interface UpstreamHome {
 export interface UpstreamSurroundings {
   readonly limits: Limits;
   readonly deadlines: Deadlines;
+  readonly turn: Turn;
   readonly home: UpstreamHome;
 }
 
 const NOTHING = Buffer.alloc(0);
+/** Larger writes are worth a wake-up each. */
+const HELD_BYTES = 16_384;
 
 export class Http1Upstream implements Upstream, Expiring {
   readonly protocol = "http/1.1";
@@ -46,6 +50,13 @@ export class Http1Upstream implements Upstream, Expiring {
   #interim = 0;
   #untouched = true;
   #dead = false;
+
+  readonly #sink = {
+    write: (bytes: Buffer): boolean => {
+      if (bytes.length <= HELD_BYTES) this.#around.turn.hold(this.#socket);
+      return this.#socket.write(bytes);
+    },
+  };
 
   constructor(socket: Socket, poolKey: string, around: UpstreamSurroundings) {
     this.#socket = socket;
@@ -77,7 +88,7 @@ export class Http1Upstream implements Upstream, Expiring {
     this.#untouched = true;
     this.#sent = false;
     this.deadline = this.#in(this.#around.limits.response_timeout);
-    this.#writer = new BodyWriter(framing, this.#socket);
+    this.#writer = new BodyWriter(framing, this.#sink);
     // Only a head that came in by HTTP/2 has its cookie in crumbs.
     const joined = head.sensitive === undefined ? head : { ...head, fields: joinCookies(head.fields) };
     this.#writer.head(renderRequestHead(joined, framing));
@@ -120,6 +131,7 @@ export class Http1Upstream implements Upstream, Expiring {
     this.#retire();
     const socket = this.#socket;
     socket.pause();
+    socket.uncork();
     socket.off("data", this.#onData);
     socket.off("drain", this.#onDrain);
     socket.off("end", this.#onEnd);

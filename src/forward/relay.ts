@@ -5,6 +5,7 @@ import { Failure } from "../model/failure.ts";
 import type { Inbound, InboundEvents, OutboundEvents, Upstream } from "../model/inbound.ts";
 import type { Leg, Outcome } from "../model/leg.ts";
 import type { Limits } from "../model/limits.ts";
+import type { Turn } from "../model/turn.ts";
 import { validateSwitch } from "../wire/upgrade.ts";
 import { type Splice, splice } from "./splice.ts";
 
@@ -18,6 +19,7 @@ export interface Relaying {
 export interface RelaySurroundings {
   readonly limits: Limits;
   readonly deadlines: Deadlines;
+  readonly turn: Turn;
 }
 
 /** How long a client that waits for `100 Continue` waits for a silent upstream. */

@@ -6,6 +6,7 @@ import type { Deadlines, Expiring } from "../model/deadline.ts";
 import { Failure } from "../model/failure.ts";
 import type { Raw } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
+import type { Turn } from "../model/turn.ts";
 
 export interface Spliced {
   readonly bytesOut: number;
@@ -25,9 +26,13 @@ export interface Splice {
  */
 export type Admit = (bytes: Buffer) => boolean;
 
+/** Larger writes are worth a wake-up each. */
+const HELD_BYTES = 16_384;
+
 export interface SpliceSurroundings {
   readonly limits: Limits;
   readonly deadlines: Deadlines;
+  readonly turn: Turn;
   /** Absent: everything passes. What the upstream says passes in any case. */
   readonly admit?: Admit;
 }
@@ -145,7 +150,9 @@ class Joined implements Splice, Expiring {
   #join(from: Duplex, to: Duplex, pass: (bytes: Buffer) => Buffer | undefined): void {
     from.on("data", (bytes: Buffer) => {
       const passing = pass(bytes);
-      if (passing !== undefined && !to.destroyed && !to.write(passing)) from.pause();
+      if (passing === undefined || to.destroyed) return;
+      if (passing.length <= HELD_BYTES) this.#around.turn.hold(to);
+      if (!to.write(passing)) from.pause();
     });
     to.on("drain", () => from.resume());
     from.once("end", () => this.#end(to));

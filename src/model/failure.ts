@@ -39,3 +39,10 @@ export class Failure extends Error {
     this.reset = options?.reset;
   }
 }
+
+/** A status that is never sent: nobody is there any more to read an answer, and nothing went wrong here. */
+export const CLIENT_LEFT = 499;
+
+export function clientLeft(): Failure {
+  return new Failure("E_BAD_REQUEST", "client", "The client went away", { status: CLIENT_LEFT });
+}

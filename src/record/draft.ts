@@ -1,11 +1,8 @@
 /** The record of one exchange while it is still under way; it is written exactly once. */
 import type { Decision, Denial, Reason } from "../model/decision.ts";
 import type { Client, Destination, Listener, Visibility } from "../model/exchange.ts";
-import type { Failure, FailureCode } from "../model/failure.ts";
+import { CLIENT_LEFT, type Failure, type FailureCode } from "../model/failure.ts";
 import type { ExchangeRecord, Protocol, Recorder } from "../model/record.ts";
-
-/** A client that went away is no failure of anybody's; its record has neither status nor code. */
-const CLIENT_LEFT = 499;
 
 /** It is the record itself, so that nothing is copied when the exchange is over. */
 export class ExchangeDraft implements ExchangeRecord {
@@ -75,6 +72,7 @@ export class ExchangeDraft implements ExchangeRecord {
   }
 
   failed(failure: Failure): void {
+    // A client that went away is no failure of anybody's; its record has neither status nor code.
     if (failure.status !== CLIENT_LEFT) this.failure = failure.code;
   }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CLIENT_LEFT } from "../../src/accept/http1-connection.ts";
+import { CLIENT_LEFT } from "../../src/model/failure.ts";
 import { breakOff, eventually, settle } from "../support/loopback.ts";
 import { answer, head, hear, serve, textOf } from "./harness.ts";
 

@@ -4,7 +4,9 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TestContext } from "node:test";
 import { createDeadlines, type TickingDeadlines } from "../../src/base/deadlines.ts";
+import { createTurn } from "../../src/base/turn.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../src/model/limits.ts";
+import type { Turn } from "../../src/model/turn.ts";
 
 /** Limits of a test, which it may change while it runs. */
 export type OpenLimits = { -readonly [K in keyof Limits]: Limits[K] };
@@ -17,6 +19,7 @@ export interface Clock extends TickingDeadlines {
 export interface Around {
   readonly limits: OpenLimits;
   readonly deadlines: Clock;
+  readonly turn: Turn;
 }
 
 /** The far end of a connection, as a peer of the code under test sees and drives it. */
@@ -40,7 +43,11 @@ export interface Pair {
 }
 
 export function around(limits: Partial<Limits> = {}): Around {
-  return { limits: { ...DEFAULT_LIMITS, ...limits }, deadlines: createClock() };
+  return {
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    deadlines: createClock(),
+    turn: createTurn(setImmediate),
+  };
 }
 
 export function createClock(): Clock {

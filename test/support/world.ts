@@ -111,10 +111,11 @@ class LoopbackForwarder extends Forwarder {
   }
 }
 
-function partsOf({ limits, deadlines }: Around): ForwarderParts {
+function partsOf({ limits, deadlines, turn }: Around): ForwarderParts {
   return {
     limits,
     deadlines,
+    turn,
     resolver: {
       resolve: () => Promise.reject(new Failure("E_RESOLVE", "upstream", "Tests resolve nothing")),
       servers: () => [],
