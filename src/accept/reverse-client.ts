@@ -8,6 +8,9 @@ const PIPELINED = 64;
 /** Idle streams kept for one client; each serves one destination. */
 const IDLE_STREAMS = 8;
 
+/** How long a client may leave its side open once we have closed ours. */
+export const LINGER_MS = 2_000;
+
 interface Idle {
   readonly key: string;
   readonly stream: StreamEnd;
@@ -55,7 +58,7 @@ export class ReverseClient {
     this.response = undefined;
     const next = this.closing ? undefined : this.#waiting.shift();
     if (next !== undefined) this.take(next);
-    else if (this.closing) this.socket.end();
+    else if (this.closing) this.#leave();
   }
 
   /** An idle stream of this key, or the one that `open` makes. */
@@ -93,7 +96,7 @@ export class ReverseClient {
 
   drain(): void {
     this.closing = true;
-    if (!this.#busy) this.socket.end();
+    if (!this.#busy) this.#leave();
   }
 
   cut(): void {
@@ -104,6 +107,13 @@ export class ReverseClient {
   whenClosed(callback: () => void): void {
     if (this.socket.closed) callback();
     else this.socket.once("close", callback);
+  }
+
+  /** Closes our side, and the client has a moment to close its own. */
+  #leave(): void {
+    this.socket.end();
+    const patience = setTimeout(() => this.socket.destroy(), LINGER_MS);
+    this.socket.once("close", () => clearTimeout(patience));
   }
 
   #forget(stream: StreamEnd): boolean {

@@ -7,7 +7,7 @@ import type { Limits } from "../model/limits.ts";
 import { type ParsedRequest, parseRequestHead } from "../wire/request-head.ts";
 import { answerBytes, headOf } from "./answer.ts";
 import type { Answer } from "./refusal.ts";
-import { ReverseClient } from "./reverse-client.ts";
+import { LINGER_MS, ReverseClient } from "./reverse-client.ts";
 
 /** How a request may be answered: as HTTP, or on the bare connection where it asks to leave HTTP. */
 export type Reply =
@@ -31,8 +31,6 @@ export interface ReverseHandlers {
   malformed(failure: Failure, client: ReverseClient): Answer;
 }
 
-/** How long a refused client may go on sending before it is cut, so that it reads the refusal first. */
-const LINGER_MS = 2_000;
 const CHECK_MS = 1_000;
 /** As at the other listeners: large enough that bulk data takes few turns. */
 const HIGH_WATER_MARK = 262_144;
