@@ -22,11 +22,13 @@ export function greeting(config: Config): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Works with no network at all: a name that no rule lists is refused before anything is looked up. */
+/** Works with no network at all: it is refused before anything is looked up, and loopback is where all is listed. */
 function tryLine({ policy }: Config, proxy: Endpoint): string {
+  const { network } = policy;
+  const open = network.kind === "allowlist" && network.rules.some(({ pattern }) => pattern.kind === "any");
   const [sandbox] = policy.sandboxes;
   const user = sandbox?.token === undefined ? "" : `--proxy-user '${sandbox.id}:TOKEN' `;
-  return `curl -i -x http://${urlHost(proxy)} ${user}http://not-listed.example/`;
+  return `curl -i -x http://${urlHost(proxy)} ${user}http://${open ? "localhost" : "not-listed.example"}/`;
 }
 
 function urlHost({ host, port }: Endpoint): string {

@@ -11,6 +11,7 @@ import { parseHostname } from "../../src/base/hostname.ts";
 import { parseIpAddress } from "../../src/base/ip.ts";
 import { createUpstreamTls, type SecureOptions, type UpstreamHost } from "../../src/forward/upstream-tls.ts";
 import { Failure } from "../../src/model/failure.ts";
+import { type Chain, makeChains } from "../support/chains.ts";
 import { createAuthority, type LeafOptions } from "../support/pki.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "sallyport-upstream-tls-"));
@@ -88,7 +89,7 @@ test("secure takes a wildcard for exactly one label", async (context) => {
 });
 
 test("secure verifies chains as OpenSSL does: constraints, purposes, and no leaf as an authority", async (context) => {
-  const made = makeChains();
+  const made = makeChains(dir, NAME);
   const tlsOfChains = createUpstreamTls({ caFile: made.root });
   for (const [chain, accepted] of made.chains) {
     const secureContext = tls.createSecureContext({ cert: chain.cert, key: chain.key });
@@ -244,57 +245,6 @@ test("createUpstreamTls refuses a file of roots that it cannot use, and says wha
     );
   }
 });
-
-interface Chain {
-  readonly label: string;
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** One chain that is right and others that are right but for one thing, all by OpenSSL's own tool. */
-function makeChains(): { root: string; chains: [Chain, boolean][] } {
-  const path = (file: string) => join(dir, file);
-  const issue = (file: string, issuer: string | undefined, ...extensions: string[]) => {
-    const by = issuer === undefined ? [] : ["-CA", path(`${issuer}.crt`), "-CAkey", path(`${issuer}.pem`)];
-    const key = [
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:P-256",
-      "-nodes",
-      "-keyout",
-      path(`${file}.pem`),
-    ];
-    const added = extensions.flatMap((extension) => ["-addext", extension]);
-    const self = ["-subj", `/CN=${file}`, "-days", "2", "-out", path(`${file}.crt`)];
-    execFileSync("openssl", ["req", "-x509", ...by, ...key, ...self, ...added], { stdio: "ignore" });
-  };
-  const authorityOf = ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign"];
-  const leaf = ["basicConstraints=critical,CA:FALSE", `subjectAltName=DNS:${NAME}`];
-  issue("root", undefined, ...authorityOf);
-  issue("middle", "root", ...authorityOf);
-  issue("fenced", "root", ...authorityOf, "nameConstraints=critical,permitted;DNS:example.org");
-  issue("no-authority", "root", ...leaf);
-  issue("good", "middle", ...leaf, "extendedKeyUsage=serverAuth");
-  issue("outside", "fenced", ...leaf);
-  issue("client", "middle", ...leaf, "extendedKeyUsage=clientAuth");
-  issue("by-leaf", "no-authority", ...leaf);
-  const read = (...files: string[]) => files.map((file) => readFileSync(path(file), "utf8")).join("");
-  const chain = (file: string, issuer: string): Chain => ({
-    label: file,
-    cert: read(`${file}.crt`, `${issuer}.crt`),
-    key: read(`${file}.pem`),
-  });
-  return {
-    root: path("root.crt"),
-    chains: [
-      [chain("good", "middle"), true],
-      [chain("outside", "fenced"), false],
-      [chain("client", "middle"), false],
-      [chain("by-leaf", "no-authority"), false],
-    ],
-  };
-}
 
 /** A server with one leaf of the trusted authority, which sends back what it gets. */
 async function serve(
