@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { parseHostname } from "../../src/base/hostname.ts";
 import { parseIpAddress } from "../../src/base/ip.ts";
 import { createUpstreamTls, type SecureOptions, type UpstreamHost } from "../../src/forward/upstream-tls.ts";
 import { Failure } from "../../src/model/failure.ts";
-import { type Chain, makeChains } from "../support/chains.ts";
+import { makeChains } from "../support/chains.ts";
 import { createAuthority, type LeafOptions } from "../support/pki.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "sallyport-upstream-tls-"));

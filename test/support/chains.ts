@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export interface Chain {
+interface Chain {
   readonly label: string;
   readonly cert: string;
   readonly key: string;
