@@ -1,0 +1,70 @@
+/** The plan of a jail: what is emptied, masked and guarded on this machine. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { helperCommand, type JailRequest, OWN_FOLDER, planJail } from "../../src/sandbox/plan.ts";
+
+let folder: string;
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), "sallyport-plan-"));
+  writeFileSync(join(folder, "key"), "");
+  symlinkSync(join(folder, "key"), join(folder, "link"));
+  writeFileSync(join(folder, "config"), "");
+  mkdirSync(join(folder, "runtime"));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function request(changes: Partial<JailRequest>): JailRequest {
+  return {
+    argv: ["true"],
+    uid: 1000,
+    gid: 1000,
+    secretFiles: [],
+    readOnlyFiles: [],
+    env: {},
+    files: new Map(),
+    ...changes,
+  };
+}
+
+test("planJail: a link is masked where it leads, what is not there is left out, and a mask beats a guard", () => {
+  const { plan } = planJail(
+    request({
+      secretFiles: [join(folder, "link"), join(folder, "gone")],
+      readOnlyFiles: [join(folder, "key"), join(folder, "config"), join(folder, "none")],
+    }),
+  );
+  assert.ok(plan.masked.includes(join(folder, "key")));
+  assert.ok(!plan.masked.some((path) => path.endsWith("gone") || path.endsWith("link")));
+  assert.deepEqual(
+    plan.readOnly.map(({ path }) => path),
+    [join(folder, "config")],
+  );
+});
+
+test("planJail: /run is empty, and XDG_RUNTIME_DIR is, wherever it is", () => {
+  const apart = planJail(request({ env: { XDG_RUNTIME_DIR: join(folder, "runtime") } })).plan;
+  assert.deepEqual(
+    [apart.emptied.includes("/run"), apart.emptied.includes(join(folder, "runtime"))],
+    [true, true],
+  );
+  assert.deepEqual(apart.made, []);
+  const inside = planJail(request({ env: { XDG_RUNTIME_DIR: "/run/lock" } })).plan;
+  assert.ok(!inside.emptied.includes("/run/lock"));
+  assert.equal(inside.made.length, 1);
+  const root = planJail(request({ env: { XDG_RUNTIME_DIR: "/" } })).plan;
+  assert.ok(!root.emptied.includes("/"));
+});
+
+test("planJail: files are written into the jail's own folder, a resolv.conf among them", () => {
+  const { files } = planJail(request({ files: new Map([["x.pem", Buffer.from("x")]]) }));
+  const texts = new Map(files.map(({ path, base64 }) => [path, Buffer.from(base64, "base64").toString()]));
+  assert.equal(texts.get(`${OWN_FOLDER}/x.pem`), "x");
+  assert.match(texts.get(`${OWN_FOLDER}/resolv.conf`) ?? "", /^nameserver 198\.18\.0\.1\n/);
+});
+
+test("helperCommand: our own runtime", () => {
+  assert.equal(helperCommand()[0], process.execPath);
+});
