@@ -4,8 +4,8 @@ import { ConnectionCaps } from "./accept/connection-caps.ts";
 import { createListener } from "./accept/listener.ts";
 import { openRedirections } from "./accept/original-destination.ts";
 import { createDeadlines } from "./base/deadlines.ts";
-import { createTurn } from "./base/turn.ts";
 import { LiveSet } from "./base/live-set.ts";
+import { createTurn } from "./base/turn.ts";
 import { runConnection } from "./connection.ts";
 import { compilePolicy } from "./decide/policy.ts";
 import { Forwarder } from "./forward/forwarder.ts";
@@ -13,6 +13,8 @@ import { createResolver } from "./forward/resolve.ts";
 import { createSurroundings } from "./forward/surroundings.ts";
 import { createUpstreamTls } from "./forward/upstream-tls.ts";
 import { createGatewayDoor, type GatewayDoor } from "./gateway-door.ts";
+import { renderApproval } from "./hooks/approval-record.ts";
+import { ApprovalBook, type ApprovalKey, type PendingApproval, type Resolution } from "./hooks/approvals.ts";
 import { createHookDesk } from "./hooks/hook-desk.ts";
 import { type JailDoor, openJailDoor } from "./jail-door.ts";
 import type { Config, Endpoint, GatewayEndpoint } from "./model/config.ts";
@@ -61,6 +63,12 @@ export interface Gate {
   state(): GateState;
   /** Hides what is secret in a text. */
   redact(text: string): string;
+  /** What waits for a person's word here. */
+  approvals(): readonly PendingApproval[];
+  /** Gives it; undefined where nothing of this id waits here. */
+  resolveApproval(id: string, resolution: Resolution): PendingApproval | undefined;
+  /** A word that holds for longer. */
+  learnApproval(key: ApprovalKey, resolution: Resolution): void;
   /** Opens the records file anew, after a rotation. */
   reopenRecords(): void;
   /** Stops accepting, lets what is under way end, cuts what has not after `drain_timeout`; then all is closed. */
@@ -157,6 +165,7 @@ class RunningGate implements Gate {
     this.#ids = idsOf(config);
     Object.assign(this.#limits, config.limits);
     this.#world.live.recheck(force);
+    this.#world.approvals.keepOnly(new Set(config.policy.sandboxes.map(({ id }) => id)));
     before.forwarder.retire();
   }
 
@@ -177,6 +186,18 @@ class RunningGate implements Gate {
     return this.#inForce.secrets.redact(text);
   }
 
+  approvals(): readonly PendingApproval[] {
+    return this.#world.approvals.pending();
+  }
+
+  resolveApproval(id: string, resolution: Resolution): PendingApproval | undefined {
+    return this.#world.approvals.resolve(id, resolution);
+  }
+
+  learnApproval(key: ApprovalKey, resolution: Resolution): void {
+    this.#world.approvals.learn(key, resolution);
+  }
+
   reopenRecords(): void {
     void this.#writer.reopen();
   }
@@ -194,6 +215,7 @@ class RunningGate implements Gate {
     for (const connection of [...connections]) connection.cut();
     // What was cut still writes its record.
     await pause(0);
+    this.#world.approvals.close();
     await this.#world.hooks.close();
     this.#outward.forwarder.close();
     this.#leaves.close();
@@ -221,6 +243,11 @@ class RunningGate implements Gate {
       surroundings: surroundings.current,
       caps: new ConnectionCaps(this.#limits),
       live: new LiveSet(),
+      approvals: new ApprovalBook({
+        now: Date.now,
+        resolved: (pending, resolution) =>
+          this.#writer.write(renderApproval(pending, resolution, Date.now())),
+      }),
       hooks: createHookDesk({
         session: this.#options.session,
         env: this.#options.env,
@@ -271,6 +298,7 @@ function takeUp({ policy, templates }: Config, { env }: GateOptions, previous: S
     sandboxes: policy.sandboxes,
     hooks: policy.hooks,
     hookOptions: policy.hookOptions,
+    approvals: policy.approvals,
     secrets: createSecrets(templates, { env, now: () => performance.now(), previous }),
   };
 }

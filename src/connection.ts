@@ -17,7 +17,7 @@ import type { Denial } from "./model/decision.ts";
 import type { Listener, Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { HttpVersion, Raw } from "./model/inbound.ts";
-import { isHooked, narrow } from "./narrow.ts";
+import { hasToBeAsked, narrow } from "./narrow.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { runSocks } from "./socks.ts";
 import { runTunnel, type TunnelEnd } from "./tunnel.ts";
@@ -173,7 +173,7 @@ export async function carryOut(connecting: Connecting): Promise<Denial | "inspec
   }
   record.decided(decision.allowance);
   if (decision.opaque) record.protocol = "tcp";
-  if (isHooked(question, force)) {
+  if (hasToBeAsked(question, decision.allowance, force)) {
     const { allowance } = decision;
     const narrowing = { verdict: "ask", question, allowance, force, inbound: arrival.inbound } as const;
     const narrowed = await narrow(narrowing, record, world);

@@ -20,7 +20,7 @@ import type { Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { HttpVersion, Inbound, Upstream } from "./model/inbound.ts";
 import type { Leg, Outcome, Route } from "./model/leg.ts";
-import { isHooked, type Narrowed, type Narrowing, narrow } from "./narrow.ts";
+import { hasToBeAsked, type Narrowed, type Narrowing, narrow } from "./narrow.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { dropFields, type Setting, setFields } from "./transform/set-fields.ts";
 import { transformRequest, transformRequestTrailers } from "./transform/transform-request.ts";
@@ -157,7 +157,9 @@ function decide(
   const decision = decideExchange(question, force.policy);
   if (decision.verdict === "deny") return decision;
   if (narrowed !== undefined) return narrowed.decision;
-  return isHooked(question, force) ? { verdict: "ask", allowance: decision, ...asked } : decision;
+  return hasToBeAsked(question, decision, force)
+    ? { verdict: "ask", allowance: decision, ...asked }
+    : decision;
 }
 
 function readied(upstream: Upstream): Acquired<Upstream> {

@@ -3,6 +3,7 @@ import { decideEndpointAddress, permitEndpoint } from "./decide/decide-endpoint.
 import { findHooks } from "./decide/find-hooks.ts";
 import { narrowDecision, remarkDenial } from "./decide/narrow-decision.ts";
 import { call } from "./forward/call.ts";
+import type { ApprovalKey, Outcome } from "./hooks/approvals.ts";
 import type { HookAnswer } from "./hooks/hook-desk.ts";
 import { nameOf } from "./identify/identify-destination.ts";
 import type { Allowance, Decision } from "./model/decision.ts";
@@ -36,8 +37,12 @@ const MAX_ANSWER_BYTES = 65_536;
 const MAX_DETAIL = 200;
 
 /** Whether anybody has to be asked at all; it costs nothing where the config has no hooks. */
-export function isHooked({ destination }: Question, { policy }: InForce): boolean {
-  return findHooks(destination, policy).length > 0;
+export function hasToBeAsked(
+  { destination }: Question,
+  { approve }: Allowance,
+  { policy }: InForce,
+): boolean {
+  return approve === true || findHooks(destination, policy).length > 0;
 }
 
 /** Rejects with a Failure where the client went away meanwhile. */
@@ -46,21 +51,59 @@ export async function narrow(narrowing: Narrowing, record: ExchangeDraft, world:
   const lost = new AbortController();
   inbound.whenLost(() => lost.abort());
   const started = performance.now();
+  const hooks = findHooks(question.destination, force.policy).map(
+    (index) => force.hooks[index] as HookSource,
+  );
+  const person = personFor(narrowing, lost.signal, world);
   const answer = await world.hooks.ask({
-    hooks: findHooks(question.destination, force.policy).map((index) => force.hooks[index] as HookSource),
+    hooks,
     options: { ...force.hookOptions, mode: modeOf(force) },
     question,
     injected: allowance.permit.injections.map(({ key }) => key),
     post: (handler, body, signal) => post(handler, body, signal, { force, world }),
+    consult: force.approvals.possible
+      ? ({ message, reason }) => person.approves(message ?? reason)
+      : undefined,
     signal: lost.signal,
   });
+  const decision = (await decisionOf(answer, narrowing, person)) ?? allowance;
   record.waited(performance.now() - started);
   if (lost.signal.aborted) {
     throw new Failure("E_BAD_REQUEST", "client", "The client went away", { status: 499 });
   }
-  const decision = decisionOf(answer, narrowing);
   if (decision.verdict === "allow") record.whenWritten = answer.after;
   return { force, decision, settings: answer.settings };
+}
+
+/** Whoever approves; asked at most once for an exchange, since one word is for all of it. */
+interface Person {
+  approves(why: string | undefined): Promise<boolean>;
+  outcome: Outcome | undefined;
+}
+
+function personFor({ question, allowance, force }: Narrowing, signal: AbortSignal, world: World): Person {
+  const person: Person = {
+    outcome: undefined,
+    async approves(why) {
+      const { timeout: timeoutMs, wait } = force.approvals;
+      const key = keyOf(question, allowance);
+      person.outcome ??= await world.approvals.ask({ key, why, timeoutMs, wait, signal });
+      return person.outcome.kind === "approved";
+    },
+  };
+  return person;
+}
+
+function keyOf({ client, destination, request }: Question, { permit }: Allowance): ApprovalKey {
+  const [path = null] = request === undefined ? [] : request.target.split("?", 1);
+  return {
+    sandbox: client.sandbox,
+    rule: permit.rule,
+    host: nameOf(destination),
+    port: destination.port,
+    method: request?.method ?? "CONNECT",
+    path,
+  };
 }
 
 /** Where policy itself is only tried out, so are its hooks. */
@@ -68,15 +111,32 @@ function modeOf({ policy, hookOptions }: InForce): "enforce" | "evaluate_only" {
   return policy.mode === "evaluate_only" ? "evaluate_only" : hookOptions.mode;
 }
 
-function decisionOf({ verdict }: HookAnswer, { question, allowance, force }: Narrowing): Decision {
-  if (verdict.decision !== "deny") return allowance;
-  if (force.policy.mode === "enforce" && force.hookOptions.mode === "evaluate_only") {
-    return remarkDenial(allowance);
+/** Undefined where nothing stands against the allowance. */
+async function decisionOf(
+  { verdict }: HookAnswer,
+  { question, allowance, force }: Narrowing,
+  person: Person,
+): Promise<Decision | undefined> {
+  const { policy, hookOptions } = force;
+  const triedOut = policy.mode === "enforce" && hookOptions.mode === "evaluate_only";
+  const denied = verdict.decision === "deny";
+  if (denied && !triedOut) {
+    const reason = person.outcome?.kind === "expired" ? "approval-timeout" : "hook-denied";
+    const detail = (verdict.message ?? verdict.reason)?.slice(0, MAX_DETAIL);
+    return explained(narrowDecision(question, allowance, policy, reason), detail);
   }
-  const decision = narrowDecision(question, allowance, force.policy);
-  const detail = verdict.message ?? verdict.reason;
-  if (decision.verdict === "allow" || detail === undefined) return decision;
-  return { ...decision, detail: detail.slice(0, MAX_DETAIL) };
+  const unopposed = denied ? remarkDenial(allowance) : undefined;
+  if (allowance.approve !== true) return unopposed;
+  // What is only tried out waits for nobody, and nothing waits where there is nobody.
+  const asks = policy.mode === "enforce" && force.approvals.possible;
+  const approved = asks && (await person.approves(undefined));
+  if (approved) return unopposed;
+  const reason = person.outcome?.kind === "rejected" ? "rule-denies" : "approval-timeout";
+  return narrowDecision(question, allowance, policy, reason);
+}
+
+function explained(decision: Decision, detail: string | undefined): Decision {
+  return decision.verdict === "allow" || detail === undefined ? decision : { ...decision, detail };
 }
 
 /** Over the same connections, names and addresses vetted, as everything else that leaves. */

@@ -7,6 +7,7 @@ import { classifyAddress } from "./decide/address-class.ts";
 import { decideAddress, type Surroundings } from "./decide/decide-address.ts";
 import type { Policy } from "./decide/policy.ts";
 import type { Forwarder } from "./forward/forwarder.ts";
+import type { ApprovalBook } from "./hooks/approvals.ts";
 import type { HookDesk } from "./hooks/hook-desk.ts";
 import { identifyClient } from "./identify/identify-client.ts";
 import { identifyDestination, nameOf } from "./identify/identify-destination.ts";
@@ -18,7 +19,7 @@ import { clientLeft, Failure } from "./model/failure.ts";
 import type { Inbound } from "./model/inbound.ts";
 import type { Route } from "./model/leg.ts";
 import type { Limits } from "./model/limits.ts";
-import type { HookOptions, HookSource, SandboxSource } from "./model/policy.ts";
+import type { ApprovalOptions, HookOptions, HookSource, SandboxSource } from "./model/policy.ts";
 import type { Recorder } from "./model/record.ts";
 import type { Turn } from "./model/turn.ts";
 import type { LeafCache } from "./pki/leaf-cache.ts";
@@ -40,6 +41,7 @@ export interface World {
   /** What is under way and is decided again on a reload. */
   readonly live: LiveSet<InForce>;
   readonly hooks: HookDesk;
+  readonly approvals: ApprovalBook;
   readonly connections: Set<ClientConnection>;
   readonly draining: () => boolean;
 }
@@ -63,6 +65,7 @@ export interface InForce {
   /** The operator's, by the index that the policy knows them by. */
   readonly hooks: readonly HookSource[];
   readonly hookOptions: HookOptions;
+  readonly approvals: ApprovalOptions;
 }
 
 export type Asked =

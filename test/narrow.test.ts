@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { runConnection } from "../src/connection.ts";
-import { isHooked } from "../src/narrow.ts";
+import { decideExchange } from "../src/decide/decide-exchange.ts";
+import type { Allowance } from "../src/model/decision.ts";
+import { hasToBeAsked } from "../src/narrow.ts";
 import { ask, type Settings } from "./decide/build.ts";
 import { breakOff, createPair, eventually, listenTo, type Peer } from "./support/loopback.ts";
 import { createWorld, type TestWorld } from "./support/world.ts";
@@ -139,8 +141,41 @@ test("narrow is asked about a tunnel that stays shut, and again under a policy t
   assert.equal(world.origins.length, 1);
 });
 
-test("isHooked: only what a hook covers is put to anybody", (context) => {
+test("narrow waits for a person where an entry says so, and decides again after the wait", async (context) => {
+  const approve: Settings = { network: { allowlist: [{ domain: "a.example", approve: true }] } };
+  const { client, world } = await run(context, approve);
+  const { approvals } = world.world;
+  await eventually(() => approvals.pending().length === 1);
+  const [pending] = approvals.pending();
+  assert.deepEqual([pending?.host, pending?.path, pending?.method], ["a.example", "/x", "GET"]);
+  assert.equal(world.origins.length, 0);
+  world.reload({ network: { allowlist: [] } });
+  approvals.resolve(pending?.id ?? "", { approve: true, by: "ada", scope: { kind: "once" } });
+  await client.until("no-rule-matched");
+  assert.equal(world.origins.length, 0);
+});
+
+test("narrow sends a client's exchange on once a person approved it, and forgets one whose client left", async (context) => {
+  const approve: Settings = { network: { allowlist: [{ domain: "a.example", approve: true }] } };
+  const { client, world } = await run(context, approve);
+  const { approvals } = world.world;
+  await eventually(() => approvals.pending().length === 1);
+  approvals.resolve(approvals.pending()[0]?.id ?? "", { approve: true, by: "ada", scope: { kind: "once" } });
+  const origin = await world.origin(0);
+  await origin.until("GET /x");
+  origin.send(OK);
+  await client.until("ok");
+  const left = await run(context, approve);
+  await eventually(() => left.world.world.approvals.pending().length === 1);
+  breakOff(left.far);
+  await eventually(() => left.world.world.approvals.pending().length === 0);
+});
+
+test("hasToBeAsked: only what a hook covers, or a person has to approve, is put to anybody", (context) => {
   const force = createWorld(context, HOOKED).world.inForce();
-  assert.equal(isHooked(ask("https://a.example/"), force), true);
-  assert.equal(isHooked(ask("https://b.example/"), force), false);
+  const allowed = (url: string) => decideExchange(ask(url), force.policy) as Allowance;
+  assert.equal(hasToBeAsked(ask("https://a.example/"), allowed("https://a.example/"), force), true);
+  assert.equal(hasToBeAsked(ask("https://b.example/"), allowed("https://b.example/"), force), false);
+  const approve = { ...allowed("https://b.example/"), approve: true } as const;
+  assert.equal(hasToBeAsked(ask("https://b.example/"), approve, force), true);
 });

@@ -2,6 +2,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIP } from "node:net";
+import type { Resolution } from "../hooks/approvals.ts";
+import { readResolution } from "../hooks/resolution.ts";
 
 export interface AdminOptions {
   readonly host: string;
@@ -11,6 +13,8 @@ export interface AdminOptions {
   readonly token: () => string | undefined;
   readonly metrics: () => Promise<{ readonly type: string; readonly text: string }>;
   readonly ready: () => Readiness;
+  /** What waits for a person's word, and the giving of it. */
+  readonly approvals: ApprovalDesk;
   readonly version: string;
 }
 
@@ -31,6 +35,12 @@ export interface Readiness {
   /** Keys of the secrets that cannot be resolved; never their values. */
   readonly secretsUnavailable: readonly string[];
   readonly recordsDropped: number;
+}
+
+export interface ApprovalDesk {
+  pending(): Promise<readonly object[]>;
+  /** Undefined where nothing of this id waits. */
+  resolve(id: string, resolution: Resolution): Promise<object | undefined>;
 }
 
 export interface Admin {
@@ -58,6 +68,11 @@ const WRONG_METHOD: Page = {
   text: "Only GET and HEAD\n",
   fields: { allow: "GET, HEAD" },
 };
+const WRONG_BODY: Page = {
+  status: 400,
+  type: TEXT,
+  text: 'The body is {"outcome":"approve" or "reject","by":NAME,"for":"once", "sandbox" or minutes such as "30m"}\n',
+};
 const WRONG_TOKEN: Page = {
   status: 401,
   type: TEXT,
@@ -74,6 +89,7 @@ const LIMITS = {
   maxHeaderSize: 8_192,
 };
 const CONNECTIONS = 64;
+const BODY_BYTES = 4_096;
 const SOCKET_TIMEOUT_MS = 30_000;
 
 export function createAdmin(options: AdminOptions): Admin {
@@ -101,7 +117,39 @@ async function serve(options: AdminOptions, request: IncomingMessage): Promise<P
   if (!isOurHost(request.headers.host)) {
     return WRONG_HOST;
   }
-  return isBearer(request.headers.authorization, token) ? NOT_FOUND : WRONG_TOKEN;
+  if (!isBearer(request.headers.authorization, token)) return WRONG_TOKEN;
+  return approvalPage(options.approvals, path, request);
+}
+
+async function approvalPage(
+  approvals: ApprovalDesk,
+  path: string | undefined,
+  request: IncomingMessage,
+): Promise<Page> {
+  if (path === "/approvals" && request.method === "GET") {
+    return json(200, { approvals: await approvals.pending() });
+  }
+  const id = /^\/approvals\/([0-9a-f]{12})$/.exec(path ?? "")?.[1];
+  if (id === undefined) return NOT_FOUND;
+  if (request.method !== "POST") return { ...WRONG_METHOD, text: "Only POST\n", fields: { allow: "POST" } };
+  const resolution = readResolution(await bodyOf(request));
+  if (resolution === undefined) return WRONG_BODY;
+  const resolved = await approvals.resolve(id, resolution);
+  return resolved === undefined ? NOT_FOUND : json(200, { resolved });
+}
+
+function json(status: number, value: object): Page {
+  return { status, type: JSON_TYPE, text: `${JSON.stringify(value)}\n` };
+}
+
+/** Undefined where it is larger than any resolution. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  let body = "";
+  for await (const bytes of request) {
+    body += String(bytes);
+    if (body.length > BODY_BYTES) return undefined;
+  }
+  return body;
 }
 
 async function publicPage(options: AdminOptions, path: "/metrics" | "/healthz" | "/readyz"): Promise<Page> {

@@ -1,6 +1,7 @@
 /** The command line: finds the command, parses its options, turns every way of failing into an exit code. */
 import { parseArgs } from "node:util";
 import { Failure } from "../model/failure.ts";
+import { approve } from "./approve.ts";
 import { attach } from "./attach.ts";
 import { ca } from "./ca.ts";
 import { check } from "./check.ts";
@@ -13,7 +14,17 @@ import { run } from "./run.ts";
 import { serve } from "./serve.ts";
 import { VERSION } from "./version.ts";
 
-export const COMMANDS: readonly Command[] = [serve, run, attach, check, explainUrl, gateway, ca, hook];
+export const COMMANDS: readonly Command[] = [
+  serve,
+  run,
+  attach,
+  check,
+  explainUrl,
+  gateway,
+  ca,
+  hook,
+  approve,
+];
 
 /** Resolves with the exit code: 0 fine, 1 it broke, 2 usage or config, 3 denied. Never rejects. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {

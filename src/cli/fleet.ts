@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { listen } from "../accept/listener.ts";
 import { createGate, type Gate, type GateState } from "../app.ts";
+import type { ApprovalKey, PendingApproval, Resolution } from "../hooks/approvals.ts";
 import type { Config } from "../model/config.ts";
 import { openCa } from "../pki/ca.ts";
 import type { MetricsPart } from "../record/metrics.ts";
@@ -14,6 +15,10 @@ export interface Fleet {
   apply(config: Config): Promise<void>;
   metrics(): Promise<readonly MetricsPart[]>;
   state(): GateState;
+  /** What waits for a person's word, in whichever process. */
+  approvals(): Promise<readonly PendingApproval[]>;
+  /** Gives it; undefined where nothing of this id waits. */
+  resolveApproval(id: string, resolution: Resolution): Promise<PendingApproval | undefined>;
   reopenRecords(): void;
   drain(): Promise<void>;
 }
@@ -36,6 +41,14 @@ export type Order =
       readonly generation: number;
     }
   | { readonly kind: "metrics"; readonly id: number }
+  | { readonly kind: "approvals"; readonly id: number }
+  | {
+      readonly kind: "resolve";
+      readonly id: number;
+      readonly approval: string;
+      readonly resolution: Resolution;
+    }
+  | { readonly kind: "learn"; readonly key: ApprovalKey; readonly resolution: Resolution }
   | { readonly kind: "reopen" }
   | { readonly kind: "drain" };
 
@@ -45,6 +58,8 @@ export type Report =
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "done"; readonly id: number; readonly problem: string | undefined }
   | { readonly kind: "metrics"; readonly id: number; readonly part: MetricsPart }
+  /** To `approvals` all of them, to `resolve` the one that was resolved. */
+  | { readonly kind: "approvals"; readonly id: number; readonly pending: readonly PendingApproval[] }
   | { readonly kind: "state"; readonly state: GateState };
 
 export interface WorkerDeath {
@@ -80,12 +95,23 @@ export function createLocalFleet({ config, env, jailEvents }: FleetOptions): Fle
     },
     metrics: async () => [await gate.metrics()],
     state: () => gate.state(),
+    approvals: async () => gate.approvals(),
+    resolveApproval: async (id, resolution) => {
+      const resolved = gate.resolveApproval(id, resolution);
+      if (resolved !== undefined && holds(resolution)) gate.learnApproval(resolved, resolution);
+      return resolved;
+    },
     reopenRecords: () => gate.reopenRecords(),
     drain: () => {
       jails.close();
       return gate.drain();
     },
   };
+}
+
+/** Whether the word is for exchanges to come as well. */
+export function holds({ approve, scope }: Resolution): boolean {
+  return approve && scope.kind !== "once";
 }
 
 export function openGate(

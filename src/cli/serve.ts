@@ -156,6 +156,10 @@ class Service {
       port: admin.port,
       version: VERSION,
       token: () => this.#adminToken(),
+      approvals: {
+        pending: () => this.#fleet.approvals(),
+        resolve: (id, resolution) => this.#fleet.resolveApproval(id, resolution),
+      },
       metrics: async () => {
         const own = await this.#metrics.json();
         const text = await sumMetrics([own, ...(await this.#fleet.metrics())]);

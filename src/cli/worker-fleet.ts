@@ -2,11 +2,12 @@
 import cluster, { type Worker } from "node:cluster";
 import { randomBytes } from "node:crypto";
 import type { GateState } from "../app.ts";
+import type { PendingApproval, Resolution } from "../hooks/approvals.ts";
 import type { Config } from "../model/config.ts";
 import { Failure } from "../model/failure.ts";
 import { openCa } from "../pki/ca.ts";
 import type { MetricsPart } from "../record/metrics.ts";
-import type { Fleet, FleetOptions, Order, Report } from "./fleet.ts";
+import { type Fleet, type FleetOptions, holds, type Order, type Report } from "./fleet.ts";
 
 /** A worker that dies this soon after it listened, or before, this often in a row, will not live: give up. */
 const SHORT_LIFE_MS = 2_000;
@@ -94,6 +95,19 @@ class WorkerFleet implements Fleet {
     };
   }
 
+  async approvals(): Promise<readonly PendingApproval[]> {
+    return pendingIn(await this.#askAll((id) => ({ kind: "approvals", id })));
+  }
+
+  async resolveApproval(approval: string, resolution: Resolution): Promise<PendingApproval | undefined> {
+    const answers = await this.#askAll((id) => ({ kind: "resolve", id, approval, resolution }));
+    const [resolved] = pendingIn(answers);
+    if (resolved !== undefined && holds(resolution)) {
+      for (const worker of workers()) send(worker, { kind: "learn", key: resolved, resolution });
+    }
+    return resolved;
+  }
+
   reopenRecords(): void {
     for (const worker of workers()) send(worker, { kind: "reopen" });
   }
@@ -144,7 +158,7 @@ class WorkerFleet implements Fleet {
 
   #onReport(worker: Worker, report: Report): void {
     if (report.kind === "state") this.#states.set(worker.id, report.state);
-    else if (report.kind === "done" || report.kind === "metrics")
+    else if (report.kind === "done" || report.kind === "metrics" || report.kind === "approvals")
       this.#waiting.get(report.id)?.answer(report);
   }
 
@@ -194,6 +208,12 @@ class WorkerFleet implements Fleet {
       send(worker, order(id));
     });
   }
+}
+
+function pendingIn(answers: readonly Answer[]): readonly PendingApproval[] {
+  return answers.flatMap((answer) =>
+    typeof answer === "object" && answer.kind === "approvals" ? answer.pending : [],
+  );
 }
 
 /** One whose exit was heard of may still be listed. */

@@ -59,6 +59,9 @@ function beforeStart(order: Order): void {
   if (order.kind === "drain") process.exit(0);
   if (order.kind === "apply") report({ kind: "done", id: order.id, problem: undefined });
   if (order.kind === "metrics") report({ kind: "metrics", id: order.id, part: [] });
+  if (order.kind === "approvals" || order.kind === "resolve") {
+    report({ kind: "approvals", id: order.id, pending: [] });
+  }
 }
 
 async function obey(order: Order, running: Running, end: () => void): Promise<void> {
@@ -69,6 +72,17 @@ async function obey(order: Order, running: Running, end: () => void): Promise<vo
       break;
     case "metrics":
       report({ kind: "metrics", id: order.id, part: await gate.metrics() });
+      break;
+    case "approvals":
+      report({ kind: "approvals", id: order.id, pending: gate.approvals() });
+      break;
+    case "resolve": {
+      const resolved = gate.resolveApproval(order.approval, order.resolution);
+      report({ kind: "approvals", id: order.id, pending: resolved === undefined ? [] : [resolved] });
+      break;
+    }
+    case "learn":
+      gate.learnApproval(order.key, order.resolution);
       break;
     case "reopen":
       gate.reopenRecords();

@@ -1,12 +1,19 @@
 /** The `hooks` and `hook_options` sections: who is asked before an exchange leaves. Pure. */
 import type { Destination } from "../model/exchange.ts";
-import type { HookOptions, HookPoint, HookSource, NetworkSource, PatternSource } from "../model/policy.ts";
+import type {
+  ApprovalOptions,
+  HookOptions,
+  HookPoint,
+  HookSource,
+  NetworkSource,
+  PatternSource,
+} from "../model/policy.ts";
 import { isToken } from "../wire/field-text.ts";
 import { type AbsoluteTarget, parseAbsoluteForm } from "../wire/request-target.ts";
 import { parseDomain } from "./domain.ts";
 import { readId } from "./entry.ts";
-import { type Fields, readChoice, readList, readMap, readText, readTexts } from "./expect.ts";
-import { HOOK_KEYS, HOOK_OPTION_KEYS } from "./keys.ts";
+import { type Fields, readChoice, readFlag, readList, readMap, readText, readTexts } from "./expect.ts";
+import { APPROVAL_KEYS, HOOK_KEYS, HOOK_OPTION_KEYS } from "./keys.ts";
 import { isLoopback } from "./ranges.ts";
 import { quoteName, type Report } from "./report.ts";
 import { whyForbidden } from "./transform.ts";
@@ -18,6 +25,8 @@ type HookFields = Fields<(typeof HOOK_KEYS)[number]>;
 /** From 100 ms to ten minutes. */
 const TIMEOUT = { min: 100, max: 600_000 };
 const DEFAULT_TIMEOUT = 5_000;
+const APPROVAL_TIMEOUT = { min: 1_000, max: 86_400_000 };
+const DEFAULT_APPROVAL_TIMEOUT = 300_000;
 const POINTS: readonly HookPoint[] = ["pre_tool_call", "post_tool_call"];
 const PROFILES = [
   "sequential/first_deny",
@@ -56,6 +65,31 @@ export function readHookOptions(report: Report, node: TreeNode | undefined): Hoo
     onTransformConflict: choose("on_transform_conflict", OUTCOMES),
     onDisagreement: choose("on_disagreement", OUTCOMES),
   };
+}
+
+export function readApprovals(
+  report: Report,
+  node: TreeNode | undefined,
+  possible: boolean,
+): ApprovalOptions {
+  const fields = node && readMap(report, node, "`approvals`", APPROVAL_KEYS);
+  const timeoutNode = fields?.get("timeout");
+  const waitNode = fields?.get("wait");
+  const timeout = timeoutNode && readDuration(report, timeoutNode, "`timeout`", APPROVAL_TIMEOUT);
+  const wait = waitNode && readFlag(report, waitNode, "`wait`");
+  return { possible, timeout: timeout ?? DEFAULT_APPROVAL_TIMEOUT, wait: wait ?? true };
+}
+
+/** An entry that waits for a word that nobody can give refuses. `at` is where the approvals stand. */
+export function checkApprovers(
+  report: Report,
+  at: Position,
+  networks: readonly NetworkSource[],
+  somebody: boolean,
+): void {
+  const rules = networks.flatMap((network) => (network.kind === "disabled" ? [] : network.rules));
+  if (somebody || !rules.some(({ approve }) => approve)) return;
+  report.warn(at, "Entries have `approve: true`, and nobody can: `listen.admin` has no `token`");
 }
 
 /** A field that an entry injects is the gate's alone. `at` is where the hooks stand. */

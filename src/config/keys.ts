@@ -15,6 +15,7 @@ export const TOP_KEYS = [
   "limits",
   "hooks",
   "hook_options",
+  "approvals",
 ] as const;
 
 export const LISTEN_KEYS = ["proxy", "gateway", "reverse", "admin"] as const;
@@ -33,6 +34,7 @@ export const ALLOW_KEYS = [
   "encoded_slash",
   "private",
   "intercept",
+  "approve",
   "outsiders",
   "credential",
   "transform",
@@ -75,6 +77,7 @@ export const HOOK_KEYS = [
   "timeout",
   "may_set",
 ] as const;
+export const APPROVAL_KEYS = ["timeout", "wait"] as const;
 export const HOOK_OPTION_KEYS = [
   "composition",
   "mode",
@@ -102,4 +105,5 @@ export const CONFIG_KEYS: Readonly<Record<string, readonly string[]>> = {
   limits: LIMIT_KEYS,
   "hooks[]": HOOK_KEYS,
   hook_options: HOOK_OPTION_KEYS,
+  approvals: APPROVAL_KEYS,
 };

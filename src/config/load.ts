@@ -6,7 +6,7 @@ import { compilePath } from "../decide/path-pattern.ts";
 import type { Config, LoadResult, Template } from "../model/config.ts";
 import type { NetworkSource, PolicySource } from "../model/policy.ts";
 import { type Fields, present, readChoice, readInteger, readMap, readText } from "./expect.ts";
-import { checkInjected, readHookOptions, readHooks } from "./hooks.ts";
+import { checkApprovers, checkInjected, readApprovals, readHookOptions, readHooks } from "./hooks.ts";
 import { CA_KEYS, RECORDS_KEYS, TOP_KEYS } from "./keys.ts";
 import { readLimits } from "./limits.ts";
 import { readListen } from "./listen.ts";
@@ -115,6 +115,8 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   const hooks = readHooks(report, present(fields.get("hooks")));
   const networks = [network, ...sandboxes.map((sandbox) => sandbox.network)];
   checkInjected(report, fields.keyAt("hooks"), hooks, networks);
+  const somebody = listen.admin?.token !== undefined;
+  checkApprovers(report, fields.keyAt("approvals"), networks, somebody);
   const mode = fields.get("mode");
   const { policyNetwork, denylist } = splitDenylist(network);
   const policy: PolicySource = {
@@ -127,6 +129,7 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
     ...ranges,
     hooks,
     hookOptions: readHookOptions(report, present(fields.get("hook_options"))),
+    approvals: readApprovals(report, present(fields.get("approvals")), somebody),
   };
   // After an error this may be its echo.
   if (!hasSandboxes && network.kind === "disabled" && !report.failed) {

@@ -46,6 +46,7 @@ export function readRule(scope: Scope, node: TreeNode, defaults: RuleDefaults): 
     readChoice(report, value, "`encoded_slash`", SLASHES),
   );
   const opens = optional(fields.get("private"), (value) => readFlag(report, value, "`private`"));
+  const approve = optional(fields.get("approve"), (value) => readFlag(report, value, "`approve`"));
   const ports = readPorts(report, fields.get("ports"));
   const intercept = readIntercept(report, fields, defaults.intercept);
   checkInside(report, fields, intercept, protocol === "tcp");
@@ -59,6 +60,7 @@ export function readRule(scope: Scope, node: TreeNode, defaults: RuleDefaults): 
     ...inside,
     encodedSlash: encodedSlash === "allow",
     private: opens ?? false,
+    approve: approve ?? false,
     intercept,
   };
   return { rule, id, at: fields.keyAt("domain") };

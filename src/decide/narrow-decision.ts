@@ -4,15 +4,16 @@ import type { Question } from "../model/exchange.ts";
 import type { Policy } from "./policy.ts";
 import { refuse } from "./verdict.ts";
 
-/** A hook said no. Where that is only an opinion, nothing is injected, as for every other one. */
-export function narrowDecision(question: Question, { permit }: Allowance, policy: Policy): Decision {
+/** A hook or a person said no, or nobody spoke. Where that is only an opinion, nothing is injected, as for every other one. */
+export function narrowDecision(
+  question: Question,
+  { permit }: Allowance,
+  policy: Policy,
+  reason: "hook-denied" | "approval-timeout" | "rule-denies",
+): Decision {
   const { rule, mayReachPrivate } = permit;
-  return refuse(
-    question,
-    policy,
-    "hook-denied",
-    rule === undefined ? undefined : { id: rule, mayReachPrivate },
-  );
+  const concerned = rule === undefined ? undefined : { id: rule, mayReachPrivate };
+  return refuse(question, policy, reason, concerned);
 }
 
 /** A hook that is only tried out said no: the exchange goes on as it was, and the record says what would have been. */

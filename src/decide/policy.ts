@@ -48,6 +48,7 @@ export interface Rule {
   readonly injections: readonly Injection[];
   readonly mayReachPrivate: boolean;
   readonly intercept: "auto" | "always" | "never";
+  readonly approve: boolean;
   /** Has methods or paths, so a field that overrides either would get around it. */
   readonly limitsRequest: boolean;
   /** Cannot be judged, or done, without seeing the request. */
@@ -111,9 +112,8 @@ function compileRule(source: RuleSource, tests: PathTests): Rule {
   const limitsRequest = methods !== undefined || source.paths !== undefined;
   const opaque = source.protocol === "tcp";
   const needsRequest = limitsRequest || injections.length > 0;
-  if (needsRequest && (opaque || intercept === "never")) {
-    throw invalid(id, "needs to see inside the connection, and may not");
-  }
+  const shut = opaque || intercept === "never";
+  if (needsRequest && shut) throw invalid(id, "needs to see inside the connection, and may not");
   return {
     id,
     ports: source.ports,
@@ -124,8 +124,9 @@ function compileRule(source: RuleSource, tests: PathTests): Rule {
     injections,
     mayReachPrivate: source.private || pattern.kind === "exact" || pattern.kind === "address",
     intercept,
+    approve: source.approve,
     limitsRequest,
-    needsRequest,
+    needsRequest: needsRequest || (source.approve && !shut),
   };
 }
 

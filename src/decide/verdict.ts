@@ -15,6 +15,7 @@ const OPINIONS: ReadonlySet<Reason> = new Set([
   "method-refused",
   "path-ambiguous",
   "hook-denied",
+  "approval-timeout",
 ]);
 
 /** `scheme` is the question's, or `tcp` where an opaque rule settles it. */
@@ -27,7 +28,8 @@ export function allow(question: Question, scheme: Scheme, rule: Rule): Allowance
     injections: rule.injections,
     mayReachPrivate: rule.mayReachPrivate,
   });
-  return { verdict: "allow", reason: "rule-allows", would: undefined, permit };
+  const allowance = { verdict: "allow", reason: "rule-allows", would: undefined, permit } as const;
+  return rule.approve ? { ...allowance, approve: true } : allowance;
 }
 
 /** Good for a connection to the destination and nothing that is sent over it: each request needs its own. */

@@ -32,6 +32,8 @@ export interface Emission {
   readonly composition: Composition;
   /** Aborted: nobody waits for the verdict any more. */
   readonly signal: AbortSignal;
+  /** Asks whether a denial that may be lifted shall be (section 9). Absent: nobody can say, and it stands. */
+  readonly consult?: ((verdict: Verdict) => Promise<boolean>) | undefined;
 }
 
 export interface Emitted {
@@ -44,6 +46,8 @@ export interface Emitted {
 
 /** What a composition came to, before labels and warnings are united. */
 export interface Composed {
+  /** What was said where somebody was consulted. */
+  readonly resolvedBy?: "approval" | "rejection" | undefined;
   readonly verdict: Verdict;
   readonly decidedBy: number | null;
   /** In the order of registration; an entry for each hook that was asked. */

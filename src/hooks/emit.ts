@@ -19,7 +19,7 @@ export async function emit(emission: Emission): Promise<Emitted> {
   const { context, mode } = emission;
   const inputIdentity = fits(JSON.stringify(context)) ? contextIdentity(context) : undefined;
   if (inputIdentity === undefined) return finish(emission, refusedContext(context), null, null);
-  const composed = await compose(emission);
+  const composed = await consultOnce(emission, await compose(emission));
   const changed = mode === "enforce" && composed.context !== context;
   const enforced = changed ? contextIdentity(composed.context) : inputIdentity;
   if (enforced === undefined) {
@@ -61,24 +61,78 @@ function compose(emission: Emission): Promise<Composed> {
   }
 }
 
+/** Of a sequential profile, on the way. */
+interface Fold {
+  readonly said: Verdict[];
+  /** What each verdict counts as: a denial that was lifted is none. */
+  readonly standing: Verdict[];
+  context: JsonObject;
+  lifted: Pick<Composed, "decidedBy" | "resolvedBy"> | undefined;
+}
+
 /** Each sees what those before it made of the target. */
 async function inTurn(emission: Emission, stopAtDenial: boolean): Promise<Composed> {
-  const said: Verdict[] = [];
-  let { context } = emission;
+  const fold: Fold = { said: [], standing: [], context: emission.context, lifted: undefined };
   for (const interceptor of emission.interceptors) {
-    const verdict = await askOne(interceptor, context, emission.signal);
-    said.push(verdict);
-    if (verdict.decision === "transform") {
-      const applied = apply(interceptor, context, verdict);
-      if (typeof applied === "string") {
-        return { verdict: hostDenial(applied), decidedBy: null, said, context };
-      }
-      if (emission.mode === "enforce") context = applied;
-    }
-    if (stopAtDenial && verdict.decision === "deny") break;
+    const verdict = await askOne(interceptor, fold.context, emission.signal);
+    fold.said.push(verdict);
+    let end: Composed | undefined;
+    if (verdict.decision === "transform") end = rewrite(fold, interceptor, verdict, emission);
+    else if (stopAtDenial && verdict.decision === "deny") end = await stopOrLift(fold, verdict, emission);
+    else fold.standing.push(verdict);
+    if (end !== undefined) return end;
   }
-  // The last transform stands for all of them: it was made on top of the others.
-  return { ...winner(said, "last"), said, context };
+  return endOf(fold);
+}
+
+/** The end where it cannot be done. */
+function rewrite(
+  fold: Fold,
+  interceptor: Interceptor,
+  verdict: Verdict,
+  { mode }: Emission,
+): Composed | undefined {
+  const applied = apply(interceptor, fold.context, verdict);
+  if (typeof applied === "string") return { ...fold, verdict: hostDenial(applied), decidedBy: null };
+  if (mode === "enforce") fold.context = applied;
+  fold.standing.push(verdict);
+  return undefined;
+}
+
+/** The end, unless the denial was lifted and the rest shall be asked. */
+async function stopOrLift(fold: Fold, verdict: Verdict, emission: Emission): Promise<Composed | undefined> {
+  const resolvedBy = await consult(emission, verdict);
+  const decidedBy = fold.said.length - 1;
+  if (resolvedBy !== "approval") {
+    return { ...fold, verdict, decidedBy, resolvedBy: resolvedBy ?? fold.lifted?.resolvedBy };
+  }
+  fold.standing.push(ALLOW);
+  fold.lifted = { decidedBy, resolvedBy };
+  return emission.composition.onApproval === "stop" ? endOf(fold) : undefined;
+}
+
+/** The last transform stands for all of them: it was made on top of the others. */
+function endOf(fold: Fold): Composed {
+  return { ...fold, ...winner(fold.standing, "last"), ...fold.lifted };
+}
+
+/** Undefined where nobody is asked: the denial may not be lifted, nobody is there, or nothing is enforced. */
+async function consult(
+  { mode, consult: ask }: Emission,
+  verdict: Verdict,
+): Promise<"approval" | "rejection" | undefined> {
+  if (!verdict.liftable || mode !== "enforce" || ask === undefined) return undefined;
+  return (await ask(verdict).catch(() => false)) ? "approval" : "rejection";
+}
+
+/** In the profiles that ask everybody: where what won may be lifted, no plain denial stands beside it. */
+async function consultOnce(emission: Emission, composed: Composed): Promise<Composed> {
+  if (emission.composition.profile === "sequential/first_deny") return composed;
+  const resolvedBy = await consult(emission, composed.verdict);
+  if (resolvedBy === undefined) return composed;
+  return resolvedBy === "approval"
+    ? { ...composed, verdict: ALLOW, resolvedBy }
+    : { ...composed, resolvedBy };
 }
 
 type Aggregate = (said: readonly Verdict[], emission: Emission) => Omit<Composed, "said">;

@@ -46,6 +46,8 @@ export interface HookOrder {
   readonly injected: readonly string[];
   /** Asks over HTTP; resolves with the body of a 2xx. */
   readonly post: (handler: HttpHandler, body: string, signal: AbortSignal) => Promise<string>;
+  /** Asks a person about a denial that may be lifted; undefined: nobody is there. */
+  readonly consult: ((verdict: Verdict) => Promise<boolean>) | undefined;
   /** Aborted: the client went away. */
   readonly signal: AbortSignal;
 }
@@ -123,6 +125,7 @@ class Desk implements HookDesk {
       mode: options.mode,
       composition: options,
       signal: AbortSignal.any([order.signal, this.#closing.signal]),
+      consult: order.consult,
     });
     this.#write(emitted.record);
     return emitted;

@@ -5,7 +5,7 @@ import { projectVerdict } from "./verdict.ts";
 
 export function emissionRecord(
   { context, mode, composition, interceptors }: Emission,
-  { verdict, decidedBy, said }: Composed,
+  { verdict, decidedBy, said, resolvedBy }: Composed,
   inputIdentity: string | null,
   enforcedIdentity: string | null,
 ): JsonObject {
@@ -28,6 +28,7 @@ export function emissionRecord(
       return { index, decision, ...(reason === undefined ? {} : { reason }), name };
     }),
     fold_truncated: said.length < interceptors.length,
+    ...(resolvedBy === undefined ? {} : { resolved_by: resolvedBy }),
     interceptors_registered: interceptors.length,
   };
 }

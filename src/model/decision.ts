@@ -34,6 +34,8 @@ export interface Allowance {
   readonly reason: Reason;
   /** Present in evaluate_only alone, where policy would have denied. */
   readonly would: "deny" | undefined;
+  /** Present where a person has to approve it first. */
+  readonly approve?: true;
   readonly permit: Permit;
 }
 

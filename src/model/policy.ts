@@ -18,6 +18,17 @@ export interface PolicySource {
   /** In the order of the file, which is the order they are asked in. */
   readonly hooks: readonly HookSource[];
   readonly hookOptions: HookOptions;
+  readonly approvals: ApprovalOptions;
+}
+
+/** What becomes of an exchange that a person has to approve. */
+export interface ApprovalOptions {
+  /** Milliseconds. */
+  readonly timeout: number;
+  /** Whether anybody can approve: the admin listener has a token. */
+  readonly possible: boolean;
+  /** Whether the client waits; else it is refused at once, and may ask again. */
+  readonly wait: boolean;
 }
 
 /** An operator's hook: it may turn an allowance into a denial. */
@@ -79,6 +90,8 @@ export interface RuleSource {
   /** `encoded_slash: allow`. */
   readonly encodedSlash: boolean;
   readonly private: boolean;
+  /** `approve: true`: a person has to approve each exchange. */
+  readonly approve: boolean;
   readonly intercept: "auto" | "always" | "never";
   readonly injections: readonly Injection[];
 }

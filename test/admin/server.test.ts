@@ -23,6 +23,7 @@ async function start(over: Partial<AdminOptions> = {}): Promise<number> {
     port: 0,
     token: () => undefined,
     metrics: async () => ({ type: "text/plain; version=0.0.4; charset=utf-8", text: "up 1\n" }),
+    approvals: { pending: async () => [], resolve: async () => undefined },
     ready: () => READY,
     version: "1.2.3",
     ...over,

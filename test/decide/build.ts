@@ -23,6 +23,7 @@ export interface Entry {
   readonly paths?: readonly string[];
   readonly encoded_slash?: "allow";
   readonly private?: boolean;
+  readonly approve?: boolean;
   readonly intercept?: "auto" | "always" | "never";
   readonly transform?: Readonly<Record<string, string>>;
 }
@@ -62,6 +63,7 @@ export function buildSource(settings: Settings): PolicySource {
     allowRanges: (settings.upstream?.allow_ranges ?? []).map(range),
     denyRanges: (settings.upstream?.deny_ranges ?? []).map(range),
     hooks: (settings.hooks ?? []).map(hookSource),
+    approvals: { possible: true, timeout: 60_000, wait: true },
     hookOptions: {
       mode: "enforce",
       profile: "sequential/first_deny",
@@ -145,6 +147,7 @@ function ruleSource(entry: Entry): RuleSource {
     methods: entry.methods,
     paths: entry.paths,
     encodedSlash: entry.encoded_slash === "allow",
+    approve: entry.approve ?? false,
     private: entry.private ?? false,
     intercept: entry.intercept ?? "auto",
     injections: Object.keys(entry.transform ?? {}).map((name) => ({

@@ -57,16 +57,18 @@ interface Run extends Partial<Composition> {
   readonly mode?: Emission["mode"];
   readonly target?: JsonObject;
   readonly signal?: AbortSignal;
+  readonly consult?: Emission["consult"];
 }
 
 function run(interceptors: readonly Interceptor[], options: Run = {}): Promise<Emitted> {
-  const { mode = "enforce", target = { a: "old", b: 1 }, signal, ...composition } = options;
+  const { mode = "enforce", target = { a: "old", b: 1 }, signal, consult, ...composition } = options;
   return emit({
     context: contextOf(target),
     interceptors,
     mode,
     composition: { ...DEFAULTS, ...composition },
     signal: signal ?? new AbortController().signal,
+    consult,
   });
 }
 
@@ -273,4 +275,75 @@ test("emit: a hook cannot change what another is shown but by its verdict", asyn
   });
   await run([first, second]);
   assert.deepEqual(second.seen, [OLD]);
+});
+
+const yes = (): Promise<boolean> => Promise.resolve(true);
+const no = (): Promise<boolean> => Promise.resolve(false);
+const liftable = (reason: string): Scripted => deny(reason, { approval: {} });
+
+test("emit: first_deny consults about a denial that may be lifted; approved, it stops, and says that it was cut short", async () => {
+  const last = allow();
+  const emitted = await run([set("new"), liftable("ask"), last], { consult: yes });
+  assert.deepEqual(summary(emitted), ["transform", undefined, { a: "new", b: 1 }, 1, true]);
+  assert.deepEqual([emitted.record["resolved_by"], last.seen], ["approval", []]);
+  const alone = await run([liftable("ask")], { consult: yes });
+  assert.deepEqual(summary(alone), ["allow", undefined, OLD, 0, false]);
+});
+
+test("emit: first_deny may resume after an approval, and consults about each later denial in turn", async () => {
+  const asked: unknown[] = [];
+  const consult = (verdict: { readonly reason: string | undefined }): Promise<boolean> => {
+    asked.push(verdict.reason);
+    return Promise.resolve(true);
+  };
+  const options = { consult, onApproval: "resume" } as const;
+  const emitted = await run([liftable("one"), liftable("two"), set("new")], options);
+  assert.deepEqual(asked, ["one", "two"]);
+  assert.deepEqual(summary(emitted), ["transform", undefined, { a: "new", b: 1 }, 1, false]);
+  const plain = await run([liftable("one"), deny("no"), allow()], options);
+  assert.deepEqual(summary(plain), ["deny", "no", OLD, 1, true]);
+  assert.equal(plain.record["resolved_by"], "approval");
+});
+
+test("emit: a rejection, and a resolver that breaks, leave the denial standing", async () => {
+  for (const consult of [no, () => Promise.reject(new Error("broke"))]) {
+    const emitted = await run([liftable("ask"), allow()], { consult });
+    assert.deepEqual(summary(emitted), ["deny", "ask", OLD, 0, true]);
+    assert.equal(emitted.record["resolved_by"], "rejection");
+  }
+});
+
+test("emit: nobody is consulted about a plain denial, nor where nothing is enforced", async () => {
+  const consult = (): Promise<boolean> => assert.fail("consulted");
+  await run([deny("no")], { consult });
+  await run([liftable("ask")], { consult, mode: "evaluate_only" });
+  await run([liftable("ask"), deny("no")], { consult, profile: "sequential/run_all" });
+  await run([liftable("ask"), deny("no")], { consult, profile: "parallel/strictest" });
+  await run([allow(), deny("no")], { consult, profile: "parallel/unanimous" });
+});
+
+test("emit: the profiles that ask everybody consult once, and an approval lifts all", async () => {
+  let times = 0;
+  const consult = (): Promise<boolean> => {
+    times += 1;
+    return Promise.resolve(true);
+  };
+  const folded = await run([set("new"), liftable("a"), liftable("b")], {
+    consult,
+    profile: "sequential/run_all",
+  });
+  assert.deepEqual(summary(folded), ["allow", undefined, { a: "new", b: 1 }, 1, false]);
+  const strict = await run([set("new"), liftable("a")], { consult, profile: "parallel/strictest" });
+  assert.deepEqual(summary(strict), ["allow", undefined, OLD, 1, false]);
+  const conflict = await run([set("one"), set("two")], {
+    consult,
+    profile: "parallel/strictest",
+    onTransformConflict: "approval",
+  });
+  assert.deepEqual(summary(conflict), ["allow", undefined, OLD, null, false]);
+  const options = { profile: "parallel/unanimous", onDisagreement: "approval" } as const;
+  assert.equal((await run([allow(), deny("no")], { ...options, consult })).verdict.decision, "allow");
+  assert.equal(times, 4);
+  const rejected = await run([allow(), deny("no")], { ...options, consult: no });
+  assert.deepEqual([rejected.verdict.decision, rejected.record["resolved_by"]], ["deny", "rejection"]);
 });

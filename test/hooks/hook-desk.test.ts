@@ -46,6 +46,7 @@ function order(hooks: readonly HookSource[], more: Partial<HookOrder> = {}): Hoo
     question: ask("https://api.example.com/a"),
     injected: [],
     post: () => Promise.reject(new Error("not asked")),
+    consult: undefined,
     signal: new AbortController().signal,
     ...more,
   };

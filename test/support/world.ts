@@ -5,6 +5,7 @@ import type { TLSSocket } from "node:tls";
 import { ConnectionCaps } from "../../src/accept/connection-caps.ts";
 import { LiveSet } from "../../src/base/live-set.ts";
 import { type Acquired, Forwarder, type ForwarderParts } from "../../src/forward/forwarder.ts";
+import { ApprovalBook } from "../../src/hooks/approvals.ts";
 import { createHookDesk } from "../../src/hooks/hook-desk.ts";
 import type { Template } from "../../src/model/config.ts";
 import { Failure } from "../../src/model/failure.ts";
@@ -81,6 +82,7 @@ export function createWorld(context: TestContext, settings: Settings, options: W
       surroundings: () => ({ own: new Set(), endpoints: new Set() }),
       caps: new ConnectionCaps(surroundings.limits),
       live: new LiveSet(),
+      approvals: new ApprovalBook({ now: Date.now, resolved: () => undefined }),
       hooks: createHookDesk({
         session: "test",
         env: {},
@@ -143,6 +145,7 @@ function takeUp(settings: Settings, { secrets = {} }: WorldOptions): InForce {
     policy: buildPolicy(settings),
     hooks: buildSource(settings).hooks,
     hookOptions: buildSource(settings).hookOptions,
+    approvals: buildSource(settings).approvals,
     digest: "0123456789ab",
     sandboxes: [],
     secrets: createSecrets(templates, { env: {}, now: () => 0 }),
