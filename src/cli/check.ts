@@ -1,7 +1,11 @@
 /** `check`: reads a config as `serve` would, says everything that is wrong with it, and changes nothing. */
 import { loadConfig } from "../config/load.ts";
 import type { LoadResult, Problem } from "../model/config.ts";
+import type { PolicySource } from "../model/policy.ts";
 import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, UsageError } from "./command.ts";
+
+/** Entries that the note on tunnels names. */
+const NAMED = 10;
 
 export const check: Command = {
   name: "check",
@@ -21,9 +25,34 @@ async function runCheck(values: OptionValues, positionals: readonly string[]): P
     process.stdout.write(`${JSON.stringify({ ok: result.ok, problems })}\n`);
   } else {
     for (const problem of problems) process.stdout.write(`${renderProblem(problem)}\n`);
-    if (result.ok) process.stdout.write(`${result.config.file}: ok\n`);
+    if (result.ok) {
+      const unseen = relayedUnseen(result.config.policy);
+      if (unseen.length > 0) process.stdout.write(`${result.config.file}: note: ${noteOf(unseen)}\n`);
+      process.stdout.write(`${result.config.file}: ok\n`);
+    }
   }
   return result.ok ? EXIT.fine : EXIT.usage;
+}
+
+/** Ids of the entries whose TLS passes unopened. Where hooks cover their hosts, it may be opened after all. */
+function relayedUnseen(policy: PolicySource): readonly string[] {
+  const networks = [policy.network, ...policy.sandboxes.map(({ network }) => network)];
+  const rules = networks.flatMap((network) => (network.kind === "allowlist" ? network.rules : []));
+  const unseen = rules.filter(
+    ({ protocol, intercept, methods, paths, injections }) =>
+      protocol === "http" &&
+      intercept !== "always" &&
+      methods === undefined &&
+      paths === undefined &&
+      injections.length === 0,
+  );
+  return [...new Set(unseen.map(({ id }) => id))];
+}
+
+function noteOf(ids: readonly string[]): string {
+  const named = ids.slice(0, NAMED).join(", ");
+  const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : "";
+  return `TLS to these passes unopened, so the Host inside is not seen: ${named}${more}`;
 }
 
 export function problemsOf(result: LoadResult): readonly Problem[] {

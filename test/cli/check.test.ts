@@ -6,6 +6,7 @@ import { loadConfigText } from "../../src/config/load.ts";
 import { folder, sallyport } from "./program.ts";
 
 const GOOD = "version: 1\nnetwork: { allowlist: [ { domain: example.com } ] }\n";
+const UNSEEN = "TLS to these passes unopened, so the Host inside is not seen:";
 const BAD = "version: 1\nnetwork:\n  alowlist: []\nmode: maybe\n";
 const SPOKEN =
   "version: 1\nnetwork:\n  allowlist:\n    - domain: example.com\n      transform: { Authorization: Bearer s3cr3t }\n";
@@ -17,7 +18,7 @@ test("check: a good file is ok, in words and in JSON", async () => {
   const text = await sallyport(["check", file]);
   assert.deepEqual(
     { code: text.code, stdout: text.stdout, stderr: text.stderr },
-    { code: 0, stdout: `${file}: ok\n`, stderr: "" },
+    { code: 0, stdout: `${file}: note: ${UNSEEN} example.com\n${file}: ok\n`, stderr: "" },
   );
   const json = await sallyport(["check", file, "--json"]);
   assert.deepEqual(JSON.parse(json.stdout), { ok: true, problems: [] });
