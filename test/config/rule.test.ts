@@ -23,6 +23,7 @@ test("readRule: what is not said has its default", () => {
     injections: [],
     encodedSlash: false,
     private: false,
+    approve: false,
     intercept: "auto",
   });
 });
@@ -30,7 +31,7 @@ test("readRule: what is not said has its default", () => {
 test("readRule: everything that can be said", () => {
   assert.deepEqual(
     ruleOf(
-      '{ id: x, domain: "*.example.com", ports: [8443], protocol: http, methods: [GET, M-SEARCH, GET], paths: ["/a/.*", "/b"], encoded_slash: allow, private: true, intercept: always, transform: { X-A: b } }',
+      '{ id: x, domain: "*.example.com", ports: [8443], protocol: http, methods: [GET, M-SEARCH, GET], paths: ["/a/.*", "/b"], encoded_slash: allow, private: true, approve: true, intercept: always, transform: { X-A: b } }',
       "upstream: { allow_ranges: [10.0.0.0/8] }\n",
     ),
     {
@@ -43,6 +44,7 @@ test("readRule: everything that can be said", () => {
       injections: [{ field: "X-A", key: "x-a", secret: "network.allowlist[0].transform.X-A" }],
       encodedSlash: true,
       private: true,
+      approve: true,
       intercept: "always",
     },
   );
