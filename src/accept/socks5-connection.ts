@@ -64,8 +64,9 @@ export class Socks5Connection implements Expiring {
 
   /** `early`: what was read of the connection already. */
   begin(early: Buffer): void {
-    if (early.length > 0) this.#onData(early);
+    // First, since the early bytes may hold the request, and whoever takes that decides what flows.
     this.#socket.resume();
+    if (early.length > 0) this.#onData(early);
   }
 
   expired(): void {
@@ -150,6 +151,8 @@ export class Socks5Connection implements Expiring {
       return;
     }
     this.#leave();
+    // Bytes that flow before they have a reader are lost, and the answer may take a while.
+    this.#socket.pause();
     const { host, port } = authority;
     const name = host.kind === "name" ? host.name : host.address.text;
     this.#handlers.request({

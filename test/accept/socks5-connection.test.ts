@@ -43,6 +43,21 @@ describe("Socks5Connection", () => {
     assert.equal(await received(client, 14), "0502" + "0100" + "05000001000000000000");
   });
 
+  test("loses nothing of what comes after the request, however long its answer takes", async () => {
+    const { client, arrival } = await open({});
+    client.write(Buffer.from(`050100${CONNECT}`, "hex"));
+    const { inbound, transport } = await arrival;
+    client.write("early");
+    // The bytes are here before anybody reads them.
+    const sent = CONNECT.length / 2 + 3 + 5;
+    while (transport.bytesRead < sent) await new Promise((resolve) => setImmediate(resolve));
+    const { socket, early } = inbound.takeOver({ status: 200, phrase: "", minor: 1, fields: [] });
+    assert.equal(early.length, 0);
+    socket.resume();
+    const [chunk] = (await once(socket, "data")) as [Buffer];
+    assert.equal(chunk.toString(), "early");
+  });
+
   const REPLIES: readonly (readonly [status: number, failure: string | undefined, reply: string])[] = [
     [403, undefined, "02"],
     [407, undefined, "02"],
