@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import type { Failure } from "../src/model/failure.ts";
 import { createReverseDoor } from "../src/reverse-door.ts";
-import { eventually, listenTo, type Peer } from "./support/loopback.ts";
+import { breakOff, eventually, listenTo, type Peer } from "./support/loopback.ts";
 import { createWorld, type TestWorld } from "./support/world.ts";
 
 const KEY = "network.allowlist.a.example.transform.Authorization";
@@ -89,7 +89,7 @@ test("createReverseDoor: clients count as connections, and leave the count again
   client.send(`GET /a.example/ HTTP/1.1\r\n${own}\r\n\r\n`);
   await world.origin(0);
   assert.equal(await dial().ended, "reset");
-  client.socket.destroy();
+  breakOff(client.socket as Socket);
   await eventually(() => world.world.connections.size === 0);
   const next = dial();
   next.send(`GET /b.example/ HTTP/1.1\r\n${own}\r\n\r\n`);

@@ -18,7 +18,7 @@ import { run } from "../support/programs.ts";
 
 const API = "api.example.com";
 const INDEX = "pypi.example.org";
-const REGISTRY = "registry.npmjs.org";
+const REGISTRY = "registry.example.net";
 const FORGE = "git.example.com";
 const ADDRESSES = { [API]: "11.0.0.10", [INDEX]: "11.0.0.11", [REGISTRY]: "11.0.0.12", [FORGE]: "11.0.0.13" };
 
