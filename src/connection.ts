@@ -29,7 +29,8 @@ const ACCESS_DENIED = 49;
 
 /** A client's connection to the explicit proxy. Returns at once; the rest follows in events. */
 export function runConnection(socket: Socket, listener: Listener, world: World): void {
-  const cap = world.caps.open();
+  const address = parseIpAddress(socket.remoteAddress ?? "")?.text ?? "";
+  const cap = world.caps.open(address);
   if (cap === undefined) {
     socket.resetAndDestroy();
     return;
@@ -39,7 +40,6 @@ export function runConnection(socket: Socket, listener: Listener, world: World):
     cap.release();
     world.recorder.connectionClosed(listener);
   });
-  const address = parseIpAddress(socket.remoteAddress ?? "")?.text ?? "";
   serve(
     { socket, transport: socket },
     { listener, address, tunnel: undefined, scheme: "http", serverName: undefined },

@@ -62,7 +62,7 @@ class RunningDoor implements ReverseDoor {
 
   #connected(client: ReverseClient): boolean {
     const { caps, connections, recorder } = this.#world;
-    const cap = caps.open();
+    const cap = caps.open(addressOf(client.socket.remoteAddress));
     if (cap === undefined) return false;
     this.#caps.set(client, cap);
     connections.add(client);

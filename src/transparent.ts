@@ -36,7 +36,8 @@ export function runTransparent(
   listener: Extract<Listener, "jail" | "gateway">,
   world: World,
 ): void {
-  const cap = world.caps.open();
+  const { address } = original.client;
+  const cap = world.caps.open(address);
   if (cap === undefined) {
     socket.resetAndDestroy();
     return;
@@ -46,7 +47,6 @@ export function runTransparent(
     cap.release();
     world.recorder.connectionClosed(listener);
   });
-  const { address } = original.client;
   const door: Door = {
     listener,
     address,

@@ -216,7 +216,7 @@ function serve(near: Awaited<ReturnType<typeof createPair>>["near"], { world }: 
     scheme: "https",
     serverName: name,
   };
-  const cap = world.caps.open();
+  const cap = world.caps.open("127.0.0.1");
   assert.ok(cap !== undefined);
   const handlers = {
     request: (arrival: Parameters<typeof runExchange>[0]) => void runExchange(arrival, cap, world),

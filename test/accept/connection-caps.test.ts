@@ -2,14 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Cap, ConnectionCaps } from "../../src/accept/connection-caps.ts";
 
+const ADDRESS = "10.0.0.1";
+
 test("ConnectionCaps opens so many connections, and another once one is released", () => {
   const caps = new ConnectionCaps({ connections: 2, connections_per_sandbox: 9 });
   const first = opened(caps);
   opened(caps);
-  assert.equal(caps.open(), undefined);
+  assert.equal(caps.open(ADDRESS), undefined);
   first.release();
   opened(caps);
-  assert.equal(caps.open(), undefined);
+  assert.equal(caps.open(ADDRESS), undefined);
 });
 
 test("claim counts each sandbox apart, and those without one together", () => {
@@ -49,11 +51,25 @@ test("release gives back what was claimed, and a connection that claimed nothing
   assert.equal(opened(caps).claim("a"), true);
 });
 
+test("ConnectionCaps lets one address have so many connections that are nobody's yet, and others theirs", () => {
+  const caps = new ConnectionCaps({ connections: 16, connections_per_sandbox: 2 });
+  const first = opened(caps);
+  opened(caps);
+  assert.equal(caps.open(ADDRESS), undefined);
+  assert.ok(caps.open("10.0.0.2") !== undefined);
+  // Once it is a sandbox's, it counts there alone.
+  assert.equal(first.claim("a"), true);
+  opened(caps).release();
+  first.release();
+  opened(caps);
+  assert.equal(caps.open(ADDRESS), undefined);
+});
+
 test("ConnectionCaps goes by the limits as they are now", () => {
   const limits = { connections: 1, connections_per_sandbox: 1 };
   const caps = new ConnectionCaps(limits);
   opened(caps).claim("a");
-  assert.equal(caps.open(), undefined);
+  assert.equal(caps.open(ADDRESS), undefined);
   limits.connections = 3;
   limits.connections_per_sandbox = 2;
   assert.equal(opened(caps).claim("a"), true);
@@ -61,7 +77,7 @@ test("ConnectionCaps goes by the limits as they are now", () => {
 });
 
 function opened(caps: ConnectionCaps): Cap {
-  const cap = caps.open();
+  const cap = caps.open(ADDRESS);
   assert.ok(cap !== undefined);
   return cap;
 }
