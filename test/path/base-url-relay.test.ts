@@ -144,7 +144,9 @@ describe("cut: an upstream that dies in the middle of a body", () => {
 
   test("with the end of its connection, in a body of a length, does the same", async () => {
     const { wire, upstream } = await hold();
-    upstream.socket.end(`${head("HTTP/1.1 200 OK", "Content-Length: 100")}begin`);
+    upstream.socket.write(`${head("HTTP/1.1 200 OK", "Content-Length: 100")}begin`);
+    await wire.until("the beginning", (text) => text.includes("begin"));
+    upstream.socket.end();
     const answer = await wire.response();
     assert.deepEqual([statusOf(answer), answer.complete, wire.ending], [200, false, "error"]);
   });
