@@ -165,8 +165,18 @@ export class Http2Connection implements StreamHost, Expiring {
 
   /** Malformed: the stream alone is told; a client that goes on like this has its connection closed. */
   #refuse(stream: ServerHttp2Stream, failure: Failure): void {
+    const { deadlines, limits } = this.#around;
+    // A client whose window is shut would keep its answer, and with it the connection, for ever.
+    const entry: Expiring = {
+      deadline: this.#in(limits.progress_timeout),
+      expired: () => stream.close(constants.NGHTTP2_CANCEL),
+    };
+    deadlines.add(entry);
     stream.on("error", ignore);
-    stream.once("close", () => this.released());
+    stream.once("close", () => {
+      deadlines.remove(entry);
+      this.released();
+    });
     this.broke();
     if (stream.destroyed) return;
     const answer = this.#handlers.malformed(failure);

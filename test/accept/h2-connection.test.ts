@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
-import { eventually } from "../support/loopback.ts";
+import { eventually, settle } from "../support/loopback.ts";
 import { serveH2 } from "./h2-harness.ts";
 
 test("Http2Connection hands each stream over as an arrival, with its names and its marks", async (context) => {
@@ -47,6 +47,19 @@ test("Http2Connection answers what is malformed on its stream, or resets it wher
   const reset = silent.ask([":scheme", "http"]);
   reset.resume();
   await eventually(() => reset.rstCode === 1);
+});
+
+test("Http2Connection does not keep what is malformed open for a client that takes no answer", async (context) => {
+  const served = await serveH2(context);
+  served.client.settings({ initialWindowSize: 0 });
+  await once(served.client, "localSettings");
+  const stream = served.ask([":scheme", "http"], false);
+  await once(stream, "response");
+  served.deadlines.pass(served.limits.progress_timeout - 1);
+  await settle();
+  assert.equal(stream.closed, false);
+  served.deadlines.pass(2);
+  await eventually(() => stream.closed);
 });
 
 test("Http2Connection sends a client away that says nothing, or nothing more", async (context) => {
