@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Claims, Door } from "../model/arrival.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
-import { clientLeft, Failure } from "../model/failure.ts";
+import { asFailure, clientLeft, Failure } from "../model/failure.ts";
 import type { Inbound, Raw } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Turn } from "../model/turn.ts";
@@ -62,9 +62,11 @@ const LINGER_MS = 2_000;
 const HELD_BYTES = 16_384;
 /** Bytes of a next request that may wait while one is answered. */
 const PIPELINE_BYTES = 65_536;
+const UNREADABLE = "The request could not be read";
 const NOTHING = Buffer.alloc(0);
 
-type State = "head" | "exchange" | "lingering" | "detached" | "closed";
+/** `full`: nothing is read, since the client reads no answers. */
+type State = "head" | "full" | "exchange" | "lingering" | "detached" | "closed";
 
 export class Http1Connection implements InboundHost, Expiring {
   deadline: number;
@@ -97,7 +99,8 @@ export class Http1Connection implements InboundHost, Expiring {
     socket.on("data", this.#onData);
     socket.on("drain", this.#onDrain);
     socket.on("end", this.#onEnd);
-    socket.on("error", this.#onError);
+    // Every end is heard at `close`; this is there so that an error is never unheard.
+    socket.on("error", () => {});
     socket.on("close", this.#onClose);
   }
 
@@ -120,17 +123,14 @@ export class Http1Connection implements InboundHost, Expiring {
 
   /** Cuts whatever is under way. */
   cut(): void {
-    this.#lose(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop"));
-    this.#reset();
+    this.#breakOff(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop"));
   }
 
   expired(): void {
     const failure = new Failure("E_TIMEOUT", "client", "The client took too long", { status: 408 });
     if (this.#state === "head" && this.#buffered.length > 0) this.#refuse(failure);
-    else if (this.#state === "exchange") {
-      this.#lose(failure);
-      this.#reset();
-    } else if (this.#state === "lingering" && !this.#flushed) this.#reset();
+    else if (this.#state === "exchange") this.#breakOff(failure);
+    else if (this.#state === "full" || (this.#state === "lingering" && !this.#flushed)) this.#reset();
     else this.#socket.destroy();
   }
 
@@ -170,19 +170,18 @@ export class Http1Connection implements InboundHost, Expiring {
   }
 
   answered(close: boolean): void {
-    const whole = this.#body === undefined || this.#body.done;
+    const whole = this.#body?.done !== false;
     this.#current = undefined;
     this.#body = undefined;
-    if (close || !whole || this.#ended || this.#around.draining()) {
-      if (this.#socket.destroyed) return;
-      this.#linger();
-      return;
+    if (this.#socket.destroyed) return;
+    if (close || !whole || this.#ended || this.#around.draining()) this.#linger();
+    else if (!this.#socket.writableNeedDrain) this.#goOn();
+    else {
+      // Whoever asks on and on and reads nothing would have every answer kept for it (K03).
+      this.#state = "full";
+      this.#socket.pause();
+      this.deadline = this.#in(this.#around.limits.progress_timeout);
     }
-    this.#state = "head";
-    this.#scanned = 0;
-    this.deadline = this.#in(this.#around.limits.idle_timeout);
-    this.#socket.resume();
-    if (this.#buffered.length > 0) queueMicrotask(this.#nextHead);
   }
 
   abort(): void {
@@ -213,6 +212,7 @@ export class Http1Connection implements InboundHost, Expiring {
   readonly #onData = (bytes: Buffer): void => {
     if (this.#state === "head") this.#takeHead(bytes);
     else if (this.#state === "exchange") this.#takeExchange(bytes);
+    else if (this.#state === "full") this.#hold(bytes);
   };
 
   #takeHead(bytes: Buffer): void {
@@ -229,6 +229,14 @@ export class Http1Connection implements InboundHost, Expiring {
       this.deadline = this.#in(this.#around.limits.head_timeout);
     } else this.#buffered = Buffer.concat([this.#buffered, bytes]);
     this.#parseHead();
+  }
+
+  #goOn(): void {
+    this.#state = "head";
+    this.#scanned = 0;
+    this.deadline = this.#in(this.#around.limits.idle_timeout);
+    this.#socket.resume();
+    if (this.#buffered.length > 0) queueMicrotask(this.#nextHead);
   }
 
   readonly #nextHead = (): void => {
@@ -253,7 +261,7 @@ export class Http1Connection implements InboundHost, Expiring {
       request = parseRequestHead(bytes, end, this.#around.limits);
       claims = claimsOf(request, this.#door.scheme);
     } catch (error) {
-      this.#refuse(asFailure(error));
+      this.#refuse(asFailure(error, UNREADABLE));
       return;
     }
     this.#buffered = bytes.length === end ? NOTHING : bytes.subarray(end);
@@ -293,7 +301,7 @@ export class Http1Connection implements InboundHost, Expiring {
     try {
       next = body.read(bytes, 0, (data) => events.data(data));
     } catch (error) {
-      this.#break(asFailure(error));
+      this.#break(asFailure(error, UNREADABLE));
       return;
     }
     if (next < bytes.length) this.#hold(bytes.subarray(next));
@@ -336,6 +344,7 @@ export class Http1Connection implements InboundHost, Expiring {
   }
 
   readonly #onDrain = (): void => {
+    if (this.#state === "full") this.answered(false);
     if (this.#state !== "exchange") return;
     this.deadline = Number.POSITIVE_INFINITY;
     this.#current?.events?.drained();
@@ -343,28 +352,30 @@ export class Http1Connection implements InboundHost, Expiring {
 
   readonly #onEnd = (): void => {
     this.#ended = true;
-    if (this.#state === "exchange") {
-      const unfinished = this.#body !== undefined && !this.#body.done;
-      // TCP may be closed on one side by a client that still wants the answer; whoever ends TLS has left.
-      const left = !unfinished && this.#socket !== this.#transport;
-      if (!left && !(unfinished && this.#flowing)) return;
-      this.#lose(
-        left ? clientLeft() : new Failure("E_BAD_REQUEST", "client", "The request body ended early"),
-      );
-      this.#reset();
-    } else if (this.#state === "head" && this.#buffered.length > 0) {
+    if (this.#state === "exchange") this.#endOfExchange();
+    else if (this.#state === "head" && this.#buffered.length > 0) {
       this.#refuse(new Failure("E_BAD_REQUEST", "client", "The request ended within its head"));
-    } else if (this.#state !== "detached") this.#socket.end();
+    } else if (this.#state !== "detached" && this.#state !== "full") this.#socket.end();
   };
 
-  /** Every end is heard at `close`; this listener is there so that an error is never unheard. */
-  readonly #onError = (): void => {};
+  #endOfExchange(): void {
+    const unfinished = this.#body?.done === false;
+    if (unfinished && this.#flowing)
+      this.#breakOff(new Failure("E_BAD_REQUEST", "client", "The request body ended early"));
+    // TCP may be closed on one side by a client that still wants the answer; whoever ends TLS has left.
+    else if (!unfinished && this.#socket !== this.#transport) this.#breakOff(clientLeft());
+  }
 
   readonly #onClose = (): void => {
     this.#lose(clientLeft());
     this.#leave("closed");
     this.#handlers.closed();
   };
+
+  #breakOff(failure: Failure): void {
+    this.#lose(failure);
+    this.#reset();
+  }
 
   #lose(failure: Failure): void {
     const inbound = this.#current;
@@ -386,10 +397,4 @@ export class Http1Connection implements InboundHost, Expiring {
     this.deadline = Number.POSITIVE_INFINITY;
     this.#around.deadlines.remove(this);
   }
-}
-
-function asFailure(error: unknown): Failure {
-  return error instanceof Failure
-    ? error
-    : new Failure("E_INTERNAL", "gate", "The request could not be read", { cause: error });
 }

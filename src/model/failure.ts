@@ -46,3 +46,8 @@ export const CLIENT_LEFT = 499;
 export function clientLeft(): Failure {
   return new Failure("E_BAD_REQUEST", "client", "The client went away", { status: CLIENT_LEFT });
 }
+
+/** What was thrown, if it is a failure; anything else is a fault of ours, and `message` says in what. */
+export function asFailure(error: unknown, message: string): Failure {
+  return error instanceof Failure ? error : new Failure("E_INTERNAL", "gate", message, { cause: error });
+}

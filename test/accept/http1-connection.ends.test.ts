@@ -281,3 +281,40 @@ test("Http1Connection resets below TLS too, without a close_notify before", asyn
 function bytesRead({ pair }: Served, count: number): Promise<void> {
   return eventually(() => pair.near.bytesRead >= count);
 }
+
+test("Http1Connection answers no further request while its client reads no answer, and goes on once it does", async (context) => {
+  const served = await serve(context, { onRequest: (inbound) => answer(inbound, "x".repeat(4_000_000)) });
+  const { peer, pair } = served;
+  pair.far.pause();
+  peer.send(GET.repeat(9));
+  await eventually(() => served.arrivals.length > 0);
+  await settle();
+  assert.equal(served.arrivals.length, 1);
+  assert.equal(served.connection.idle, false);
+  pair.far.resume();
+  await eventually(() => served.arrivals.length === 9);
+});
+
+test("Http1Connection resets a client that leaves an answer unread for too long, and asks no exchange for that", async (context) => {
+  const served = await serve(context, { onRequest: (inbound) => answer(inbound, "x".repeat(20_000_000)) });
+  served.pair.far.pause();
+  served.peer.send(GET.repeat(2));
+  await served.request(0);
+  await settle();
+  served.deadlines.pass(served.limits.progress_timeout);
+  served.pair.far.resume();
+  assert.equal(await served.peer.ended, "reset");
+  assert.equal(served.arrivals.length, 1);
+});
+
+test("Http1Connection lets a client that ended its side read the answer, and then ends", async (context) => {
+  const served = await serve(context, { onRequest: (inbound) => answer(inbound, "x".repeat(4_000_000)) });
+  served.pair.far.pause();
+  served.peer.send(GET);
+  await served.request(0);
+  await settle();
+  served.pair.far.end();
+  served.pair.far.resume();
+  assert.equal(await served.peer.ended, "end");
+  assert.ok(served.peer.text.length > 4_000_000);
+});

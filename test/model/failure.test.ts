@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Failure } from "../../src/model/failure.ts";
+import { asFailure, Failure } from "../../src/model/failure.ts";
 
 test("Failure carries its code and its fault, and a status and a cause where they are given", () => {
   const cause = new Error("Below");
@@ -18,4 +18,15 @@ test("Failure has no status and no cause of its own", () => {
   const failure = new Failure("E_CONNECT", "upstream", "No address answered");
   assert.equal(failure.status, undefined);
   assert.equal(failure.cause, undefined);
+});
+
+test("asFailure keeps a failure, and calls anything else a fault of ours", () => {
+  const failure = new Failure("E_TIMEOUT", "client", "Too slow");
+  assert.equal(asFailure(failure, "Unused"), failure);
+  const bug = new TypeError("bug");
+  const { code, fault, message, cause } = asFailure(bug, "The request could not be read");
+  assert.deepEqual(
+    [code, fault, message, cause],
+    ["E_INTERNAL", "gate", "The request could not be read", bug],
+  );
 });
