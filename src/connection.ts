@@ -13,7 +13,7 @@ import { runExchange } from "./exchange.ts";
 import { nameOf } from "./identify/identify-destination.ts";
 import { mirror, type Trouble } from "./mirror.ts";
 import type { Door } from "./model/arrival.ts";
-import type { Denial } from "./model/decision.ts";
+import type { Denial, Permit } from "./model/decision.ts";
 import type { Listener, Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { HttpVersion, Raw } from "./model/inbound.ts";
@@ -49,17 +49,21 @@ export function runConnection(socket: Socket, listener: Listener, world: World):
 }
 
 /** Reads requests off a connection until it ends; each is an exchange, or a CONNECT. */
-export function serve(ends: Http1Ends & Troubled, door: Door, cap: Cap, world: World): ClientConnection {
-  const { trouble } = ends;
+export function serve(ends: Http1Ends & Inner, door: Door, cap: Cap, world: World): ClientConnection {
+  const { trouble, asked } = ends;
   const connection: ClientConnection = new Http1Connection(
     ends,
     door,
     {
       request: (arrival) => {
+        asked?.();
         if (arrival.request.method === "CONNECT") void runConnect(arrival, cap, world);
         else void runExchange(trouble === undefined ? arrival : { ...arrival, trouble }, cap, world);
       },
-      malformed: (failure) => recordMalformed(failure, "http/1.1", door, world),
+      malformed: (failure) => {
+        asked?.();
+        return recordMalformed(failure, "http/1.1", door, world);
+      },
       closed: () => void world.connections.delete(connection),
       // Inside a tunnel, or in a jail, nobody was told of a SOCKS proxy.
       ...(door.listener === "explicit" && door.tunnel === undefined
@@ -75,14 +79,20 @@ export function serve(ends: Http1Ends & Troubled, door: Door, cap: Cap, world: W
 }
 
 /** The same for HTTP/2, where a CONNECT is an exchange to be refused: nothing goes through a tunnel in a tunnel. */
-function serveHttp2(ends: Http2Ends & Troubled, door: Door, cap: Cap, world: World): ClientConnection {
-  const { trouble } = ends;
+function serveHttp2(ends: Http2Ends & Inner, door: Door, cap: Cap, world: World): ClientConnection {
+  const { trouble, asked } = ends;
   const connection: ClientConnection = new Http2Connection(
     ends,
     door,
     {
-      request: (arrival) => void runExchange({ ...arrival, trouble }, cap, world),
-      malformed: (failure) => recordMalformed(failure, "h2", door, world),
+      request: (arrival) => {
+        asked?.();
+        void runExchange({ ...arrival, trouble }, cap, world);
+      },
+      malformed: (failure) => {
+        asked?.();
+        return recordMalformed(failure, "h2", door, world);
+      },
       closed: () => void world.connections.delete(connection),
     },
     world,
@@ -91,9 +101,12 @@ function serveHttp2(ends: Http2Ends & Troubled, door: Door, cap: Cap, world: Wor
   return connection;
 }
 
-interface Troubled {
+/** What is known of a connection that is looked into. */
+interface Inner {
   /** What the dial before the handshake came to. */
   readonly trouble?: Trouble | undefined;
+  /** Called at each request, read or malformed: each of them has a record. */
+  readonly asked?: (() => void) | undefined;
 }
 
 function recordMalformed(failure: Failure, protocol: HttpVersion, door: Door, world: World): Answer {
@@ -165,11 +178,11 @@ export interface Connecting {
 
 /** Does with a connection what policy says of its question: refuse it, look inside, or relay it unseen. */
 export async function carryOut(connecting: Connecting): Promise<Denial | "inspected" | undefined> {
-  const { arrival, question, force, cap, record, world } = connecting;
+  const { arrival, question, force, record, world } = connecting;
   const decision = decideConnection(question, force.policy);
   if (decision.verdict === "deny") return decision;
   if (decision.verdict === "inspect") {
-    return inspect({ raw: arrival.inbound.takeOver(CONNECTED), arrival, question, cap, world });
+    return lookInside(arrival.inbound.takeOver(CONNECTED), connecting, decision.permit);
   }
   record.decided(decision.allowance);
   if (decision.opaque) record.protocol = "tcp";
@@ -184,8 +197,35 @@ export async function carryOut(connecting: Connecting): Promise<Denial | "inspec
     if (narrowed.decision.verdict === "deny") return narrowed.decision;
   }
   const end: TunnelEnd = await runTunnel({ arrival, question, decision, force, record, world });
-  if (end.kind === "inspect") return inspect({ raw: end.raw, arrival, question, cap, world });
+  if (end.kind === "inspect") return lookInside(end.raw, connecting, decision.allowance.permit);
   return end.denial;
+}
+
+/**
+ * Each request inside has its record. Where none comes, the connection has: its name was resolved and maybe dialled,
+ * which would otherwise be seen by nobody.
+ */
+async function lookInside(
+  raw: Raw,
+  { arrival, question, cap, record, world }: Connecting,
+  permit: Permit,
+): Promise<Denial | "inspected"> {
+  const { inbound, transport } = arrival;
+  let silent = true;
+  const asked = (): void => {
+    silent = false;
+  };
+  const end = await inspect({ raw, arrival, question, cap, world, asked });
+  if (end !== "inspected") return end;
+  const left = (): void => {
+    if (!silent) return;
+    record.decided({ verdict: "allow", reason: "rule-allows", would: undefined, permit });
+    record.status = inbound.responded;
+    record.end();
+  };
+  if (transport.closed) left();
+  else transport.once("close", left);
+  return end;
 }
 
 export interface Inspection {
@@ -194,6 +234,7 @@ export interface Inspection {
   readonly question: Question;
   readonly cap: Cap;
   readonly world: World;
+  readonly asked?: (() => void) | undefined;
 }
 
 /** Ends the client's TLS, or reads its plain HTTP; what is inside arrives as requests of its own. */
@@ -203,6 +244,7 @@ export async function inspect({
   question,
   cap,
   world,
+  asked,
 }: Inspection): Promise<Denial | "inspected"> {
   const socket = arrival.transport;
   const peeked = await peek(raw, world, world.limits.handshake_timeout);
@@ -212,7 +254,7 @@ export async function inspect({
     if (!looksLikeHttp(peeked.bytes)) return { verdict: "deny", reason: "needs-inspection", rule: undefined };
     socket.unshift(peeked.bytes);
     live(
-      serve({ socket, transport: socket }, { ...arrival.door, scheme: "http", tunnel }, cap, world),
+      serve({ socket, transport: socket, asked }, { ...arrival.door, scheme: "http", tunnel }, cap, world),
       question,
       world,
     );
@@ -225,7 +267,7 @@ export async function inspect({
   if (context === undefined) return { verdict: "deny", reason: "limit-exceeded", rule: undefined };
   const tls = await endTls(socket, peeked.bytes, context, { limits, deadlines, alpn: offer });
   const door: Door = { ...arrival.door, scheme: "https", tunnel, serverName };
-  const ends = { socket: tls, transport: socket, websockets, trouble };
+  const ends = { socket: tls, transport: socket, websockets, trouble, asked };
   const inside = tls.alpnProtocol === "h2" ? serveHttp2 : serve;
   live(inside(ends, door, cap, world), question, world);
   return "inspected";

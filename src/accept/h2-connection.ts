@@ -123,10 +123,11 @@ export class Http2Connection implements StreamHost, Expiring {
     const session = this.#session;
     session.on("stream", this.#onStream);
     session.on("ping", this.#onControl);
-    session.on("remoteSettings", () => {
+    // The first are the preface's; later ones are no reason to wait longer for a stream.
+    session.once("remoteSettings", () => {
       if (this.#open === 0) this.deadline = this.#in(this.#around.limits.idle_timeout);
-      this.#onControl();
     });
+    session.on("remoteSettings", this.#onControl);
     // Every end is heard at `close`; these are there so that an error is never unheard.
     session.on("error", ignore);
     session.on("frameError", ignore);
