@@ -225,8 +225,11 @@ function writeBare(incoming: IncomingMessage, relaying: Relaying, socket: Socket
 }
 
 function bareFraming(incoming: IncomingMessage): Framing {
-  const length = incoming.headers["content-length"];
+  const { statusCode = 0, headers } = incoming;
+  // Its length, where it has one, is that of a body that is not sent (RFC 9110 section 8.6).
+  if (statusCode === 204 || statusCode === 304) return { kind: "none" };
   if (isChunked(incoming)) return { kind: "chunked" };
+  const length = headers["content-length"];
   return length === undefined ? { kind: "none" } : { kind: "length", length: Number(length) };
 }
 

@@ -160,6 +160,8 @@ test("createReverseRelay frames what answers an upgrade without switching", asyn
     ["200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n", "2\r\nno\r\n0\r\n\r\n"],
     ["426 No\r\nContent-Length: 2\r\n\r\nno", "\r\n\r\nno"],
     ["304 No\r\n\r\n", "\r\n\r\n"],
+    ["304 No\r\nContent-Length: 2\r\n\r\n", "\r\n\r\n"],
+    ["204 No\r\n\r\n", "\r\n\r\n"],
   ] as const) {
     const scene = await createScene(context);
     const peer = scene.dial();
