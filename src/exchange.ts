@@ -87,8 +87,8 @@ async function proceed(
       reached.upstream.destroy();
       continue;
     }
-    record.leaves();
     const running = begin(reached.upstream, ready, world);
+    record.leaves(ready.route.permit.injections.map(({ field }) => field));
     const outcome = await running.relaying.done;
     world.live.remove(running.live);
     if (outcome.kind !== "stale" || tries === SECOND_TRIES) {
@@ -140,7 +140,6 @@ function prepare(
   const rendered = renderInjections(permit, force.secrets);
   if (rendered.denial !== undefined) return { stop: rendered.denial };
   const leg = legOf(arrival, permit, rendered.injections, narrowed?.settings ?? NONE);
-  record.injected = permit.injections.map(({ field }) => field);
   if (leg.upgrade) record.protocol = "ws";
   const { inbound, trouble } = arrival;
   const http1 = routeOf(permit, rendered.generation, force, world);

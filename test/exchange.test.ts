@@ -67,14 +67,15 @@ test("runExchange answers an address refusal and a failed dial, each with its re
   refused.client.send(GET);
   await refused.client.until("address-not-public");
   assert.equal((await refused.world.record(0)).verdict, "deny");
-  const failed = await run(context, OPEN);
+  const failed = await run(context, INJECTED, { secrets: { [KEY]: "Bearer real" } });
   failed.world.refuse = () => {
     throw new Failure("E_RESOLVE", "upstream", "No such name");
   };
   failed.client.send(GET);
   await failed.client.until("X-Sallyport-Failure: E_RESOLVE");
-  const { failure, verdict, status } = await failed.world.record(0);
-  assert.deepEqual([failure, verdict, status], ["E_RESOLVE", "allow", 502]);
+  const { failure, verdict, status, injected } = await failed.world.record(0);
+  // Nothing left, so nothing was injected.
+  assert.deepEqual([failure, verdict, status, injected], ["E_RESOLVE", "allow", 502, []]);
 });
 
 test("runExchange calls what it did not foresee a fault of the gate, and shows none of it", async (context) => {

@@ -68,7 +68,6 @@ export class ExchangeDraft implements ExchangeRecord {
     this.reason = denial.reason;
     this.rule = denial.rule;
     this.would = undefined;
-    this.injected = NONE;
   }
 
   failed(failure: Failure): void {
@@ -86,8 +85,9 @@ export class ExchangeDraft implements ExchangeRecord {
     this.#waited += ms;
   }
 
-  /** The request leaves now. */
-  leaves(): void {
+  /** The request leaves now, with these fields of ours: what becomes of it later, they were on the wire. */
+  leaves(injected: readonly string[] = NONE): void {
+    this.injected = injected;
     this.overheadMs = performance.now() - this.#started - this.#waited;
   }
 

@@ -93,7 +93,8 @@ interface Verdict {
   readonly verdict: string;
   readonly reason: string;
   readonly rule: string | null;
-  readonly injected: readonly string[];
+  /** Undefined where the upstream could not be had: then nothing left to inject into. */
+  readonly injected: readonly string[] | undefined;
   readonly interception: string;
 }
 
@@ -140,7 +141,11 @@ describe("explain", () => {
     const said = await explain(questions);
     const enforced = await enforceAll(questions);
     const differences = questions.flatMap(({ method, url }, index) => {
-      const [one, other] = [JSON.stringify(said[index]), JSON.stringify(enforced[index])];
+      const unsent = enforced[index]?.injected === undefined ? { injected: undefined } : {};
+      const [one, other] = [
+        JSON.stringify({ ...said[index], ...unsent }),
+        JSON.stringify({ ...enforced[index], ...unsent }),
+      ];
       return one === other ? [] : [`${method} ${url}\n  explain  ${one}\n  enforced ${other}`];
     });
     assert.equal(
@@ -194,6 +199,8 @@ async function enforce(asked: Question, from: string): Promise<Verdict> {
   wire.destroy();
   const record = await gate.record({ client: from });
   const { verdict, reason, rule, injected } = record as unknown as Verdict;
+  const unsent = record["failure"] !== null;
+  if (unsent) assert.deepEqual(injected, [], asked.url);
   const refusal = answer === undefined ? undefined : oneValue(answer, "x-sallyport-reason");
   assert.equal(refusal ?? "rule-allows", reason, asked.url);
   if (verdict === "deny") assert.equal(statusOf(answer ?? { start: "" }), 403, asked.url);
@@ -201,7 +208,7 @@ async function enforce(asked: Question, from: string): Promise<Verdict> {
     verdict,
     reason,
     rule,
-    injected: verdict === "deny" ? [] : injected,
+    injected: unsent ? undefined : injected,
     interception: interceptionOf(asked, record),
   };
 }

@@ -64,7 +64,6 @@ test("decided takes down an allowance, and what would have denied", () => {
 test("a denial after an allowance leaves nothing of it", () => {
   const { draft, record } = make();
   draft.decided(allowance());
-  draft.injected = ["Authorization"];
   draft.decided({ verdict: "deny", reason: "address-not-public", rule: undefined });
   draft.end();
   const { verdict, reason, rule, would, injected } = record();
@@ -72,6 +71,15 @@ test("a denial after an allowance leaves nothing of it", () => {
     [verdict, reason, rule, would, injected],
     ["deny", "address-not-public", undefined, undefined, []],
   );
+});
+
+test("a denial after the request left keeps what was on the wire", () => {
+  const { draft, record } = make();
+  draft.decided(allowance());
+  draft.leaves(["Authorization"]);
+  draft.refused({ verdict: "deny", reason: "no-rule-matched", rule: undefined });
+  draft.end();
+  assert.deepEqual([record().verdict, record().injected], ["deny", ["Authorization"]]);
 });
 
 test("failed takes down the code, and none where the client left", () => {
