@@ -26,7 +26,7 @@ export const attach: Command = {
     ["--config FILE", `default ${DEFAULT_CONFIG}; reloaded when it changes and on SIGHUP`],
     ["--force", "attach although the namespace has other ways out"],
   ],
-  example: "sallyport attach --pid $(podman inspect --format '{{.State.Pid}}' box)",
+  example: "sallyport attach --netns /run/netns/box --sandbox box",
   options: {
     pid: { type: "string" },
     netns: { type: "string" },

@@ -5,7 +5,7 @@ import type { Server } from "node:net";
 import type { JailDoor } from "../jail-door.ts";
 import type { Config } from "../model/config.ts";
 import { openCa } from "../pki/ca.ts";
-import { bundleOf } from "../pki/trust-bundle.ts";
+import { bundleOf, truststoreOf } from "../pki/trust-bundle.ts";
 import { trustEnvironment } from "../pki/trust-env.ts";
 import { createLog } from "../record/log.ts";
 import { STDERR_RECORDS } from "../record/sink.ts";
@@ -35,6 +35,7 @@ export const run: Command = {
 /** Nobody waits for a jail that has ended. */
 const DRAIN_MS = 500;
 const BUNDLE = "ca-bundle.pem";
+const TRUSTSTORE = "truststore.p12";
 /** Of a proxy that the jail cannot reach, and does not need. */
 const PROXY_VARIABLES = /^(?:https?|ftp|all|no)_proxy$/i;
 
@@ -117,11 +118,18 @@ function surroundings(
     (entry): entry is [string, string] =>
       entry[1] !== undefined && !variables.has(entry[0]) && !PROXY_VARIABLES.test(entry[0]),
   );
-  const trust = trustEnvironment({ bundle: `${OWN_FOLDER}/${BUNDLE}`, truststore: undefined });
+  const trust = trustEnvironment({
+    bundle: `${OWN_FOLDER}/${BUNDLE}`,
+    truststore: `${OWN_FOLDER}/${TRUSTSTORE}`,
+  });
+  const ca = openCa(config.caDir);
   const own = config.sandboxes.find(({ id }) => id === sandbox)?.env;
   return {
     env: { ...Object.fromEntries(kept), ...trust, ...own },
-    files: new Map([[BUNDLE, Buffer.from(bundleOf(openCa(config.caDir)), "latin1")]]),
+    files: new Map<string, Uint8Array>([
+      [BUNDLE, Buffer.from(bundleOf(ca), "latin1")],
+      [TRUSTSTORE, truststoreOf(ca)],
+    ]),
     secretFiles,
     readOnlyFiles,
   };

@@ -19,11 +19,15 @@ export function writeBundle(path: string, ca: Trusted): void {
 
 /** The same as PKCS#12, without a password, for Java. */
 export function writeTruststore(path: string, ca: Trusted): void {
+  publish(path, truststoreOf(ca));
+}
+
+export function truststoreOf(ca: Trusted): Uint8Array {
   const certificates = trusted(ca).map((pem, index) => ({
     alias: index === 0 ? "sallyport" : `root-${index}`,
     der: new X509Certificate(pem).raw,
   }));
-  publish(path, buildTruststore(certificates));
+  return buildTruststore(certificates);
 }
 
 /** PEM of the gate's authority, then of the machine's roots. */

@@ -2,6 +2,7 @@
 import type { Socket as Datagrams } from "node:dgram";
 import { readFileSync, readlinkSync, statSync } from "node:fs";
 import type { Server } from "node:net";
+import { join } from "node:path";
 import { enterNamespace } from "./enter.ts";
 import type { Openings } from "./hand-over.ts";
 
@@ -120,8 +121,8 @@ function startOf(pid: number): string {
 /** Those of the namespace's own resolv.conf that only an address of its loopback can answer for rightly. */
 function nameServersOf({ path, pid }: Target): readonly string[] {
   const name = /^(?:\/var)?\/run\/netns\/([^/]+)$/.exec(path)?.[1];
-  const file =
-    pid === undefined ? `/etc/netns/${name ?? ""}/resolv.conf` : `/proc/${pid}/root/etc/resolv.conf`;
+  const root = pid === undefined ? `/etc/netns/${name ?? ""}` : join("/proc", `${pid}`, "root", "etc");
+  const file = join(root, "resolv.conf");
   return parseNameServers(readSmall(file));
 }
 

@@ -1,7 +1,7 @@
 /** Starts the helper inside a network namespace that exists already, by whichever way its owner may enter it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { Failure } from "../model/failure.ts";
-import { HandOverError, type Openings, release, takeOver } from "./hand-over.ts";
+import { giveOver, HandOverError, type Openings, release, takeOver } from "./hand-over.ts";
 import { helperCommand } from "./plan.ts";
 import type { HelperOrder } from "./protocol.ts";
 import { findProgram, toolPath } from "./tools.ts";
@@ -21,7 +21,7 @@ export async function enterNamespace(options: EnterOptions): Promise<void> {
     const child = spawn(file, args, { stdio: ["ignore", "ignore", "pipe", "ipc"], env: {} });
     const text = errorsOf(child);
     try {
-      options.onOpen(await takeOver(child, options.order));
+      giveOver(await takeOver(child, options.order), options.onOpen);
       release(child);
       return;
     } catch (error) {

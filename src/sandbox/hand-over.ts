@@ -70,8 +70,7 @@ export function takeOver(
     }
     function fail(error: Error): void {
       settle();
-      for (const server of tcp.values()) server.close();
-      for (const socket of udp) socket.close();
+      closeAll({ tcp, udp });
       reject(error);
     }
     function settle(): void {
@@ -81,6 +80,21 @@ export function takeOver(
       child.off("exit", onExit);
     }
   });
+}
+
+/** Gives everything to `onOpen`, and closes it where that fails. */
+export function giveOver(openings: Openings, onOpen: (openings: Openings) => void): void {
+  try {
+    onOpen(openings);
+  } catch (error) {
+    closeAll(openings);
+    throw error;
+  }
+}
+
+function closeAll({ tcp, udp }: Pick<Openings, "tcp" | "udp">): void {
+  for (const server of tcp.values()) server.close();
+  for (const socket of udp) socket.close();
 }
 
 /** The helper may end: whoever waits for that goes on. */

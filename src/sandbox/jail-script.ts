@@ -59,13 +59,15 @@ export function outerScript(plan: JailPlan): string {
 
 /** As the root of the new namespaces. Whatever fails ends it: a jail is whole or not there. */
 function innerScript(plan: JailPlan): string {
-  const { unshare, mount, env, sh } = plan.tools;
+  const { unshare, setpriv, mount, env, sh } = plan.tools;
   const bind = (from: string, at: string): string => command(mount, "-n", "--bind", from, at);
   const emptied = plan.emptied.map((path) =>
     command(mount, "-n", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev,size=64m", "sallyport", path),
   );
   const made = plan.made.map((path) => `${MKDIR} -m 700 ${quoted(path)}`);
-  const helper = `${command(env, "-i")} NODE_CHANNEL_FD=${IPC_FD} ${command(...plan.helper)} </dev/null >/dev/null`;
+  // It ends with this shell, whatever it is at.
+  const start = command(setpriv, "--pdeathsig", "KILL", env, "-i");
+  const helper = `${start} NODE_CHANNEL_FD=${IPC_FD} ${command(...plan.helper)} </dev/null >/dev/null`;
   const readOnly = plan.readOnly.flatMap(({ path, flags }) => [
     bind(path, path),
     command(mount, "-n", "-o", ["remount", "bind", "ro", ...flags].join(","), path),

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, readdirSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
-import { HandOverError, type Openings, release, takeOver } from "./hand-over.ts";
+import { giveOver, HandOverError, type Openings, release, takeOver } from "./hand-over.ts";
 import { outerScript, STARTED } from "./jail-script.ts";
 import { type JailRequest, planJail } from "./plan.ts";
 import { explainNoNamespace } from "./userns-error.ts";
@@ -42,7 +42,7 @@ export async function startJail(options: JailOptions): Promise<Jail> {
       nameServers: [],
       files,
     } as const;
-    options.onOpen(await takeOver(child, order));
+    giveOver(await takeOver(child, order), options.onOpen);
   } catch (error) {
     child.kill("SIGKILL");
     await ended;

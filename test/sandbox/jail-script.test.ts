@@ -15,7 +15,7 @@ const PLAN: JailPlan = {
   helper: ["/bin/node", "helper.ts"],
   uid: 1000,
   gid: 1001,
-  emptied: ["/run", "/home/a b"],
+  emptied: ["/run", "/srv/a b"],
   made: ["/run/user/1000"],
   masked: ["/etc/key"],
   readOnly: [{ path: "/etc/$(reboot)'s", flags: ["nosuid"] }],
