@@ -197,6 +197,11 @@ export async function carryOut(connecting: Connecting): Promise<Denial | "inspec
     if (narrowed.decision.verdict === "deny") return narrowed.decision;
   }
   const end: TunnelEnd = await runTunnel({ arrival, question, decision, force, record, world });
+  if (end.kind === "overtaken") {
+    const now = world.inForce();
+    record.policy = now.digest;
+    return carryOut({ ...connecting, force: now });
+  }
   if (end.kind === "inspect") return lookInside(end.raw, connecting, decision.allowance.permit);
   return end.denial;
 }

@@ -27,7 +27,16 @@ import { transformRequest, transformRequestTrailers } from "./transform/transfor
 import { transformResponse, transformResponseTrailers } from "./transform/transform-response.ts";
 import { isGrpc } from "./wire/grpc.ts";
 import { websocketRequest } from "./wire/upgrade.ts";
-import { ask, type InForce, reach, renderInjections, routeOf, unnamed, type World } from "./world.ts";
+import {
+  ask,
+  type InForce,
+  reach,
+  refusePeer,
+  renderInjections,
+  routeOf,
+  unnamed,
+  type World,
+} from "./world.ts";
 
 /** A request, and what is known already of the way to its upstream. */
 export type Asking = Arrival & {
@@ -92,7 +101,7 @@ async function proceed(
     const outcome = await running.relaying.done;
     world.live.remove(running.live);
     if (outcome.kind !== "stale" || tries === SECOND_TRIES) {
-      return settle(outcome, ready.question, record, world);
+      return settle(outcome, running, record, world);
     }
     tries += 1;
   }
@@ -205,6 +214,8 @@ function legOf(
 interface Running {
   readonly relaying: Relaying;
   readonly live: Live<InForce>;
+  /** What a policy has against it: the request, or the address that it goes to. */
+  readonly objection: (force: InForce) => Denial | undefined;
 }
 
 /** While bytes move, a change of policy may end them. */
@@ -214,25 +225,30 @@ function begin(upstream: Upstream, { inbound, question, leg }: Ready, world: Wor
     throw new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The upstream takes no WebSocket over HTTP/2");
   }
   const relaying = relay(inbound, upstream, leg, world);
+  const { peer } = upstream;
+  const objection = (force: InForce): Denial | undefined => {
+    const decision = decideExchange(question, force.policy);
+    return decision.verdict === "deny" ? decision : refusePeer(decision.permit, peer, force, world);
+  };
   const live: Live<InForce> = {
-    holds: (force) => decideExchange(question, force.policy).verdict === "allow",
+    holds: (force) => objection(force) === undefined,
     cut: () => relaying.cut(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop")),
   };
   world.live.add(live);
-  return { relaying, live };
+  return { relaying, live, objection };
 }
 
 function settle(
   outcome: Outcome,
-  question: Question,
+  { objection }: Running,
   record: ExchangeDraft,
   world: World,
 ): Denial | undefined {
   record.relayed(outcome);
   if (outcome.kind === "relayed") return undefined;
   // What was cut because the policy changed is a refusal, not a failure.
-  const now = decideExchange(question, world.inForce().policy);
-  if (now.verdict === "deny") return now;
+  const denial = objection(world.inForce());
+  if (denial !== undefined) return denial;
   throw outcome.failure;
 }
 

@@ -2,16 +2,17 @@
 import { CONNECTED } from "./accept/answer.ts";
 import type { Passage } from "./accept/http1-connection.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
+import { parseIpAddress } from "./base/ip.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import { splice } from "./forward/splice.ts";
 import { nameOf } from "./identify/identify-destination.ts";
 import type { ConnectionDecision, Denial, Reason } from "./model/decision.ts";
-import type { Question } from "./model/exchange.ts";
+import type { IpAddress, Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
 import type { Raw } from "./model/inbound.ts";
 import type { ExchangeDraft } from "./record/draft.ts";
 import { type ClientHello, readClientHello } from "./wire/client-hello.ts";
-import { type InForce, reach, routeOf, type World } from "./world.ts";
+import { type InForce, reach, refusePeer, routeOf, type World } from "./world.ts";
 
 export interface Tunnelling {
   readonly arrival: Passage;
@@ -24,6 +25,8 @@ export interface Tunnelling {
 
 export type TunnelEnd =
   | { readonly kind: "ended"; readonly denial: Denial | undefined }
+  /** Another policy came into force before the CONNECT was answered: it is to be decided again, from the start. */
+  | { readonly kind: "overtaken" }
   /** What came cannot pass unseen, but may be looked into. */
   | { readonly kind: "inspect"; readonly raw: Raw };
 
@@ -38,20 +41,21 @@ export async function runTunnel(tunnelling: Tunnelling): Promise<TunnelEnd> {
   const opened = await reach(arrival.inbound, world, (signal) => world.forwarder.open(route, signal));
   if (opened.kind === "refused") return { kind: "ended", denial: opened.denial };
   const upstream: Raw = { socket: opened.upstream, early: NOTHING };
-  const overtaken = overtakenBy(tunnelling);
-  if (overtaken !== undefined) {
+  if (world.inForce() !== force) {
     upstream.socket.destroy();
-    return { kind: "ended", denial: overtaken };
+    return { kind: "overtaken" };
   }
+  const peer = parseIpAddress(opened.upstream.remoteAddress ?? "");
+  const objection = (now: InForce): Denial | undefined => objectionOf(now, peer, tunnelling);
   const client = arrival.inbound.takeOver(CONNECTED);
   try {
-    const checked = decision.opaque ? passing(client.early) : await checkHello(client, tunnelling);
+    const checked = decision.opaque ? passing(client.early) : await checkHello(client, objection, tunnelling);
     if (checked.kind !== "pass") {
       upstream.socket.destroy();
       return checked;
     }
     record.leaves();
-    return await pass({ socket: client.socket, early: checked.early }, upstream, tunnelling);
+    return await pass({ socket: client.socket, early: checked.early }, upstream, objection, tunnelling);
   } catch (error) {
     upstream.socket.destroy();
     client.socket.destroy();
@@ -59,11 +63,13 @@ export async function runTunnel(tunnelling: Tunnelling): Promise<TunnelEnd> {
   }
 }
 
+type Objection = (force: InForce) => Denial | undefined;
+
 type Checked = { readonly kind: "pass"; readonly early: Buffer } | TunnelEnd;
 
 /** TLS whose SNI is the decided name passes; all else is refused, or looked into. */
-async function checkHello(client: Raw, tunnelling: Tunnelling): Promise<Checked> {
-  const { question, decision, world } = tunnelling;
+async function checkHello(client: Raw, objection: Objection, tunnelling: Tunnelling): Promise<Checked> {
+  const { question, decision, force, world } = tunnelling;
   const { permit } = decision.allowance;
   const peeked = await peek(client, world, world.limits.handshake_timeout);
   const raw: Raw = { socket: client.socket, early: peeked.bytes };
@@ -77,7 +83,8 @@ async function checkHello(client: Raw, tunnelling: Tunnelling): Promise<Checked>
   if (peeked.hello.ech) {
     return decision.mayInspect ? { kind: "inspect", raw } : ended("needs-inspection", permit.rule);
   }
-  const overtaken = overtakenBy(tunnelling);
+  const now = world.inForce();
+  const overtaken = now === force ? undefined : objection(now);
   return overtaken === undefined ? passing(peeked.bytes) : { kind: "ended", denial: overtaken };
 }
 
@@ -86,7 +93,12 @@ function passing(early: Buffer): Checked {
 }
 
 /** Under a tcp rule whoever speaks first may; the client's first bytes are judged as they come. */
-async function pass(client: Raw, upstream: Raw, tunnelling: Tunnelling): Promise<TunnelEnd> {
+async function pass(
+  client: Raw,
+  upstream: Raw,
+  objection: Objection,
+  tunnelling: Tunnelling,
+): Promise<TunnelEnd> {
   const { question, decision, record, world } = tunnelling;
   const { permit } = decision.allowance;
   let refusal: Reason | undefined;
@@ -101,7 +113,7 @@ async function pass(client: Raw, upstream: Raw, tunnelling: Tunnelling): Promise
   const { limits, deadlines, turn } = world;
   const joined = splice(client, upstream, decision.opaque ? { limits, deadlines, turn, admit } : world);
   const live = {
-    holds: (force: InForce) => refusalOf(decideConnection(question, force.policy), decision) === undefined,
+    holds: (force: InForce) => objection(force) === undefined,
     cut: () => joined.cut(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop")),
   };
   world.live.add(live);
@@ -110,25 +122,23 @@ async function pass(client: Raw, upstream: Raw, tunnelling: Tunnelling): Promise
   record.relayed(spliced);
   if (refusal !== undefined) return ended(refusal, permit.rule);
   if (spliced.failure === undefined) return { kind: "ended", denial: undefined };
-  const now = refusalOf(decideConnection(question, world.inForce().policy), decision);
+  const now = objection(world.inForce());
   if (now !== undefined) return { kind: "ended", denial: now };
   throw spliced.failure;
 }
 
-/** What a policy that came into force meanwhile has against the tunnel. */
-function overtakenBy({ question, decision, force, world }: Tunnelling): Denial | undefined {
-  const now = world.inForce();
-  return now === force ? undefined : refusalOf(decideConnection(question, now.policy), decision);
-}
-
-/** Why `again` ends a tunnel that was decided otherwise: what it would look at has passed unseen. */
-function refusalOf(
-  again: ConnectionDecision,
-  { opaque, allowance }: Tunnelling["decision"],
+/** What a policy has against a tunnel that stands: its name, what has passed unseen, or the address that it leads to. */
+function objectionOf(
+  force: InForce,
+  peer: IpAddress | undefined,
+  { question, decision: { opaque, allowance }, world }: Tunnelling,
 ): Denial | undefined {
+  const again = decideConnection(question, force.policy);
   if (again.verdict === "deny") return again;
-  const holds = again.verdict === "tunnel" && (again.opaque || !opaque);
-  return holds ? undefined : deny("needs-inspection", allowance.permit.rule);
+  if (again.verdict === "inspect" || (opaque && !again.opaque)) {
+    return deny("needs-inspection", allowance.permit.rule);
+  }
+  return refusePeer(again.allowance.permit, peer, force, world);
 }
 
 /** Why this hello may not go where CONNECT was granted; undefined where it may. */

@@ -14,7 +14,7 @@ import { identifyDestination, nameOf } from "./identify/identify-destination.ts"
 import type { Original } from "./model/arrival.ts";
 import type { Deadlines } from "./model/deadline.ts";
 import type { Denial, Permit, Reason } from "./model/decision.ts";
-import type { Client, Destination, Question, Scheme, Visibility } from "./model/exchange.ts";
+import type { Client, Destination, IpAddress, Question, Scheme, Visibility } from "./model/exchange.ts";
 import { clientLeft, Failure } from "./model/failure.ts";
 import type { Inbound } from "./model/inbound.ts";
 import type { Route } from "./model/leg.ts";
@@ -151,6 +151,18 @@ export function routeOf(permit: Permit, secretGeneration: string, force: InForce
     freshKey,
     alpn: HTTP1,
   };
+}
+
+/** What the policy has against an address that was dialled under another one; `peer` is undefined once it is gone. */
+export function refusePeer(
+  permit: Permit,
+  peer: IpAddress | undefined,
+  { policy }: InForce,
+  world: World,
+): Denial | undefined {
+  if (peer === undefined) return undefined;
+  const decision = decideAddress(permit, peer, policy, world.surroundings());
+  return decision.verdict === "deny" ? decision : undefined;
 }
 
 interface PoolKeys {

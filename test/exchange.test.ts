@@ -6,7 +6,7 @@ import type { Door } from "../src/model/arrival.ts";
 import { Failure } from "../src/model/failure.ts";
 import { ask, type Settings } from "./decide/build.ts";
 import { breakOff, createPair, eventually, listenTo, type Peer } from "./support/loopback.ts";
-import { createWorld, type TestWorld, type WorldOptions } from "./support/world.ts";
+import { createWorld, PEER, type TestWorld, type WorldOptions } from "./support/world.ts";
 
 const KEY = "network.allowlist.a.example.transform.Authorization";
 const OPEN: Settings = { network: { allowlist: [{ domain: "a.example" }] } };
@@ -184,6 +184,21 @@ test("runExchange cuts what a new policy refuses, and records a refusal", async 
   await origin.ended;
   const { verdict, reason, status } = await world.record(0);
   assert.deepEqual([verdict, reason, status], ["deny", "no-rule-matched", 200]);
+});
+
+test("runExchange cuts what goes to an address that a new policy refuses", async (context) => {
+  const { client, world } = await run(context, OPEN);
+  client.send(GET);
+  const origin = await world.origin(0);
+  origin.send(HALF);
+  await client.until("half");
+  world.reload({ ...OPEN, upstream: { deny_ranges: ["8.8.8.0/24"] } });
+  assert.equal(world.world.live.size, 1);
+  world.reload({ ...OPEN, upstream: { deny_ranges: [PEER] } });
+  assert.equal(await client.ended, "reset");
+  await origin.ended;
+  const { verdict, reason } = await world.record(0);
+  assert.deepEqual([verdict, reason], ["deny", "address-denied"]);
 });
 
 test("runExchange serves one exchange after another over one connection", async (context) => {

@@ -4,7 +4,7 @@ import { runConnection } from "../src/connection.ts";
 import { Failure } from "../src/model/failure.ts";
 import type { Settings } from "./decide/build.ts";
 import { breakOff, createPair, eventually, listenTo, settle } from "./support/loopback.ts";
-import { createWorld } from "./support/world.ts";
+import { createWorld, PEER } from "./support/world.ts";
 import { extension, hello, sni } from "./wire/hello-support.ts";
 
 const ESTABLISHED = "HTTP/1.1 200 Connection Established\r\n\r\n";
@@ -110,6 +110,42 @@ test("runTunnel cuts a tunnel whose name is refused by a new policy, and records
   world.reload({ network: { allowlist: [{ domain: "b.example" }] } });
   await Promise.all([client.ended, origin.ended]);
   assert.deepEqual([(await world.record(0)).reason, world.records.length], ["no-rule-matched", 1]);
+});
+
+test("runTunnel cuts a tunnel whose address is refused by a new policy", async (context) => {
+  const { client, world } = await run(context, TUNNEL, 443);
+  client.send(HELLO);
+  const origin = await world.origin(0);
+  await origin.until("a.example");
+  world.reload({ ...TUNNEL, upstream: { deny_ranges: [PEER] } });
+  await Promise.all([client.ended, origin.ended]);
+  assert.deepEqual([(await world.record(0)).reason, world.records.length], ["address-denied", 1]);
+});
+
+test("runTunnel lets no hello pass to an address that was refused meanwhile", async (context) => {
+  const { client, world } = await run(context, TUNNEL, 443);
+  world.reload({ ...TUNNEL, upstream: { deny_ranges: [PEER] } });
+  client.send(HELLO);
+  await client.ended;
+  assert.equal((await world.origin(0)).text, "");
+  assert.equal((await world.record(0)).reason, "address-denied");
+});
+
+test("runTunnel is decided from the start where the policy changes while it dials", async (context) => {
+  const world = createWorld(context, TUNNEL);
+  const { near, far } = await createPair(context);
+  const first = listenTo(far);
+  world.refuse = () => {
+    world.refuse = undefined;
+    world.reload(TUNNEL);
+    return { kind: "ready", upstream: near };
+  };
+  const client = await open(context, world, 443);
+  await client.until(ESTABLISHED);
+  client.send(HELLO);
+  await (await world.origin(0)).until("a.example");
+  await first.ended;
+  assert.equal(first.text, "");
 });
 
 test("runTunnel under a tcp rule lets the server speak first, and holds a client's hello to its name", async (context) => {

@@ -7,7 +7,9 @@ import {
   type SecureClientSessionOptions,
 } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { parseIpAddress } from "../base/ip.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
+import type { IpAddress } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
 import type { Limits } from "../model/limits.ts";
 import { headerListSize } from "../wire/h2-fields.ts";
@@ -77,6 +79,7 @@ const AUTHORITY = "https://upstream.invalid";
 
 export class Http2UpstreamSession implements Expiring {
   deadline = Number.POSITIVE_INFINITY;
+  readonly peer: IpAddress | undefined;
   /** Changed while nothing was sent yet, by the pool alone. */
   poolKey: string;
   readonly #session: ClientHttp2Session;
@@ -91,6 +94,7 @@ export class Http2UpstreamSession implements Expiring {
   constructor(session: ClientHttp2Session, socket: TLSSocket, poolKey: string, around: SessionSurroundings) {
     this.#session = session;
     this.#socket = socket;
+    this.peer = parseIpAddress(socket.remoteAddress ?? "");
     this.poolKey = poolKey;
     this.#around = around;
     around.deadlines.add(this);

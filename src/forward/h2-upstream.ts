@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import { type Ending, watchEnd } from "../base/genuine-end.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
-import type { FieldLines, Framing, RequestHead } from "../model/exchange.ts";
+import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
 import type { OutboundEvents, Raw, Upstream } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
@@ -18,6 +18,7 @@ import { endsWithHead, readH2Response } from "../wire/h2-response.ts";
 
 /** What a stream needs of the session that it is on. */
 export interface UpstreamSession {
+  readonly peer: IpAddress | undefined;
   readonly websockets: boolean;
   /** The connection itself is gone, so what a stream says of its end is made up. */
   readonly lost: boolean;
@@ -63,6 +64,10 @@ export class Http2Upstream implements Upstream, Expiring {
 
   get websockets(): boolean {
     return this.#session.websockets;
+  }
+
+  get peer(): IpAddress | undefined {
+    return this.#session.peer;
   }
 
   send(head: RequestHead, framing: Framing, events: OutboundEvents): void {

@@ -1,7 +1,8 @@
 /** An upstream HTTP/1.1 connection: sends one request at a time and reads its answer strictly. */
 import type { Socket } from "node:net";
+import { parseIpAddress } from "../base/ip.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
-import type { FieldLines, Framing, RequestHead } from "../model/exchange.ts";
+import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
 import type { OutboundEvents, Raw, Upstream } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
@@ -32,6 +33,7 @@ const HELD_BYTES = 16_384;
 
 export class Http1Upstream implements Upstream, Expiring {
   readonly protocol = "http/1.1";
+  readonly peer: IpAddress | undefined;
   readonly websockets = false;
   deadline = Number.POSITIVE_INFINITY;
   /** Whether it idled before the present exchange. */
@@ -60,6 +62,7 @@ export class Http1Upstream implements Upstream, Expiring {
 
   constructor(socket: Socket, poolKey: string, around: UpstreamSurroundings) {
     this.#socket = socket;
+    this.peer = parseIpAddress(socket.remoteAddress ?? "");
     this.poolKey = poolKey;
     this.#around = around;
     around.deadlines.add(this);

@@ -1,6 +1,6 @@
 /** Both ends of one exchange as the relay sees them: decoded messages, whatever the protocol on the wire. */
 import type { Duplex } from "node:stream";
-import type { FieldLines, Framing, RequestHead, ResponseHead } from "./exchange.ts";
+import type { FieldLines, Framing, IpAddress, RequestHead, ResponseHead } from "./exchange.ts";
 import type { Failure } from "./failure.ts";
 
 export type HttpVersion = "http/1.1" | "h2";
@@ -68,6 +68,8 @@ export interface Outbound extends BodySink {
 /** A way to the upstream that is ready for one request. */
 export interface Upstream extends Outbound {
   readonly protocol: HttpVersion;
+  /** The address that was dialled; undefined where the connection is gone already. */
+  readonly peer: IpAddress | undefined;
   /** Whether its connection served another exchange before. */
   readonly reused: boolean;
   /** The upstream takes an extended CONNECT (RFC 8441). */

@@ -312,6 +312,7 @@ function inboundOf({ log, parts, heard, near }: Ends, framing: Framing, wholeAtO
 function upstreamOf({ log, parts, heard, upstreamNear }: Ends): Upstream {
   return {
     protocol: "http/1.1",
+    peer: undefined,
     websockets: false,
     get reused() {
       return parts.reused;

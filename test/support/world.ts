@@ -40,6 +40,9 @@ export interface TestWorld extends Around {
   draining: boolean;
 }
 
+/** Where the upstreams of the test seem to be. */
+export const PEER = "9.9.9.9";
+
 const authority = createAuthority("Throw-away root");
 /** What a client of the tests trusts. */
 export const ROOT_PEM: string = authority.certPem;
@@ -75,6 +78,7 @@ export function createWorld(context: TestContext, settings: Settings, options: W
         if (made.refuse !== undefined) return made.refuse();
         const { near, far } = await createPair(context);
         near.on("error", () => undefined);
+        Object.defineProperty(near, "remoteAddress", { value: PEER });
         origins.push(listenTo(far));
         return { kind: "ready", upstream: near };
       }),
