@@ -156,9 +156,10 @@ class RunningGate implements Gate {
   }
 
   apply(config: Config): void {
-    // Whatever may fail comes first, so that a config is taken up whole or not at all.
-    const force = takeUp(config, this.#options, this.#inForce.secrets);
+    // Whatever may fail comes first, so that a config is taken up whole or not at all; secrets last of it, since with
+    // the new ones the redactor forgets the old.
     const outward = this.#openOutward(config);
+    const force = takeUp(config, this.#options, this.#inForce.secrets);
     const before = this.#outward;
     this.#outward = outward;
     this.#inForce = force;

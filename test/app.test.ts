@@ -73,6 +73,20 @@ test("state and redact know the secrets of the config in force", async (context)
   );
 });
 
+test("a config that cannot be taken up leaves the secrets in force redacted, however long", async (context) => {
+  const secret = "correct-horse-battery";
+  const text = `network: { allowlist: [{ domain: a.example, transform: { Authorization: "\${env:TOKEN}" } }] }`;
+  const { gate } = await start(context, text, { TOKEN: secret });
+  const other = config(DENY, 2);
+  const upstream = { ...other.upstream, caFile: join(dir, "absent.pem") };
+  assert.throws(() => gate.apply({ ...other, upstream }), { code: "E_CONFIG" });
+  const later = performance.now() + 3_600_000;
+  const clock = context.mock.method(performance, "now", () => later);
+  const redacted = gate.redact(`it is ${secret}`);
+  clock.mock.restore();
+  assert.doesNotMatch(redacted, /horse/);
+});
+
 test("drain ends idle connections, waits for busy ones, and cuts them when time is up", async (context) => {
   const { gate, open } = await start(context, `${DENY}\nlimits: { drain_timeout: 300ms }`);
   const idle = await open();
