@@ -5,6 +5,7 @@ import type { Cap } from "./accept/connection-caps.ts";
 import { endTls } from "./accept/end-tls.ts";
 import { Http2Connection, type Http2Ends } from "./accept/h2-connection.ts";
 import { type Asking, Http1Connection, type Http1Ends, type Passage } from "./accept/http1-connection.ts";
+import { sayLast } from "./accept/last-word.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
 import { type Answer, answerFailure, refusalOf } from "./accept/refusal.ts";
 import { parseIpAddress } from "./base/ip.ts";
@@ -22,7 +23,7 @@ import { ExchangeDraft } from "./record/draft.ts";
 import { runSocks } from "./socks.ts";
 import { runTunnel, type TunnelEnd } from "./tunnel.ts";
 import { tlsAlert } from "./wire/tls-alert.ts";
-import { ask, type ClientConnection, type InForce, type World } from "./world.ts";
+import { ask, type ClientConnection, type InForce, isStranger, type World } from "./world.ts";
 
 /** TLS alert `access_denied`, RFC 8446 section 6.2. */
 const ACCESS_DENIED = 49;
@@ -131,7 +132,7 @@ async function runConnect(arrival: Asking, cap: Cap, world: World): Promise<void
   try {
     const end = await proceed(arrival, cap, record, world);
     if (end === "inspected") return;
-    if (end !== undefined) refuse(end, arrival, record);
+    if (end !== undefined) refuse(end, arrival, record, world);
   } catch (error) {
     const failure =
       error instanceof Failure
@@ -261,6 +262,7 @@ export async function inspect({
     live(
       serve({ socket, transport: socket, asked }, { ...arrival.door, scheme: "http", tunnel }, cap, world),
       question,
+      arrival.door,
       world,
     );
     return "inspected";
@@ -274,14 +276,16 @@ export async function inspect({
   const door: Door = { ...arrival.door, scheme: "https", tunnel, serverName };
   const ends = { socket: tls, transport: socket, websockets, trouble, asked };
   const inside = tls.alpnProtocol === "h2" ? serveHttp2 : serve;
-  live(inside(ends, door, cap, world), question, world);
+  live(inside(ends, door, cap, world), question, door, world);
   return "inspected";
 }
 
 /** An inspected connection lives as long as its name may be asked for at all. */
-function live(connection: ClientConnection, question: Question, world: World): void {
+function live(connection: ClientConnection, question: Question, door: Door, world: World): void {
   const entry = {
-    holds: (force: InForce) => decideConnection(question, force.policy).verdict !== "deny",
+    holds: (force: InForce) =>
+      !isStranger(door, question.client, force) &&
+      decideConnection(question, force.policy).verdict !== "deny",
     cut: () => connection.cut(),
   };
   world.live.add(entry);
@@ -289,14 +293,13 @@ function live(connection: ClientConnection, question: Question, world: World): v
 }
 
 /** In words where the CONNECT is unanswered; after that in an alert, for nobody reads HTTP there any more. */
-function refuse(denial: Denial, { inbound, transport }: Passage, record: ExchangeDraft): void {
+function refuse(denial: Denial, { inbound, transport }: Passage, record: ExchangeDraft, world: World): void {
   record.refused(denial);
   if (inbound.responded === undefined) {
     answerInbound(inbound, refusalOf(denial, aboutOf(record)));
     return;
   }
-  transport.end(tlsAlert(ACCESS_DENIED));
-  transport.destroySoon();
+  sayLast(transport, tlsAlert(ACCESS_DENIED), world);
 }
 
 function aboutOf(record: ExchangeDraft): {

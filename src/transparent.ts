@@ -1,6 +1,7 @@
 /** A connection of a client that knows of no proxy: its first bytes say the name, and its address is never dialled. */
 import type { Socket } from "node:net";
 import type { Cap } from "./accept/connection-caps.ts";
+import { sayLast } from "./accept/last-word.ts";
 import { looksLikeHttp, type Peeked, peek } from "./accept/peek.ts";
 import { RawInbound } from "./accept/raw-inbound.ts";
 import { carryOut, inspect, serve } from "./connection.ts";
@@ -206,14 +207,13 @@ function overheard(world: World, heard: () => void): World {
 }
 
 /** Nobody reads HTTP here: an alert where there is TLS, else a reset. */
-function refuse(denial: Denial, { socket, record }: Judging): void {
+function refuse(denial: Denial, { socket, record, world }: Judging): void {
   record.refused(denial);
   if (record.protocol !== "tls-tunnel") {
     socket.resetAndDestroy();
     return;
   }
-  socket.end(tlsAlert(ALERT.accessDenied));
-  socket.destroySoon();
+  sayLast(socket, tlsAlert(ALERT.accessDenied), world);
 }
 
 function destinationOf({ name, address, port }: Original): Destination {

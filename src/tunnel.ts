@@ -12,7 +12,7 @@ import { Failure } from "./model/failure.ts";
 import type { Raw } from "./model/inbound.ts";
 import type { ExchangeDraft } from "./record/draft.ts";
 import { type ClientHello, readClientHello } from "./wire/client-hello.ts";
-import { type InForce, reach, refusePeer, routeOf, type World } from "./world.ts";
+import { type InForce, isStranger, reach, refusePeer, routeOf, type World } from "./world.ts";
 
 export interface Tunnelling {
   readonly arrival: Passage;
@@ -131,8 +131,9 @@ async function pass(
 function objectionOf(
   force: InForce,
   peer: IpAddress | undefined,
-  { question, decision: { opaque, allowance }, world }: Tunnelling,
+  { arrival, question, decision: { opaque, allowance }, world }: Tunnelling,
 ): Denial | undefined {
+  if (isStranger(arrival.door, question.client, force)) return deny("identity-unknown", undefined);
   const again = decideConnection(question, force.policy);
   if (again.verdict === "deny") return again;
   if (again.verdict === "inspect" || (opaque && !again.opaque)) {

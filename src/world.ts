@@ -11,7 +11,7 @@ import type { ApprovalBook } from "./hooks/approvals.ts";
 import type { HookDesk } from "./hooks/hook-desk.ts";
 import { identifyClient } from "./identify/identify-client.ts";
 import { identifyDestination, nameOf } from "./identify/identify-destination.ts";
-import type { Original } from "./model/arrival.ts";
+import type { Door, Original } from "./model/arrival.ts";
 import type { Deadlines } from "./model/deadline.ts";
 import type { Denial, Permit, Reason } from "./model/decision.ts";
 import type { Client, Destination, IpAddress, Question, Scheme, Visibility } from "./model/exchange.ts";
@@ -93,7 +93,9 @@ export function ask(
       force.sandboxes,
       (key, presented) => tokenMatches(force.secrets, key, presented),
     );
-  if (client === undefined) return { client, destination, denial: deny("identity-unknown") };
+  if (client === undefined || isStranger(door, client, force)) {
+    return { client, destination, denial: deny("identity-unknown") };
+  }
   const refused = refuseOriginal(door.original);
   if (refused !== undefined) return { client, destination, denial: deny(refused) };
   if (!agree) return { client, destination, denial: deny("names-disagree") };
@@ -105,6 +107,14 @@ export function ask(
   const scheme = visibility === "request" ? door.scheme : "https";
   const request = visibility === "request" ? inbound.head : undefined;
   return { client, destination, question: { client, destination, scheme, visibility, request } };
+}
+
+/**
+ * Nobody in particular, let in when no sandbox had a name yet: since a reload they have, and who is none of them gets
+ * nothing. Behind a door of its own there is nobody else.
+ */
+export function isStranger(door: Door, { sandbox }: Client, force: InForce): boolean {
+  return sandbox === undefined && door.original === undefined && force.sandboxes.length > 0;
 }
 
 /** What a name inside cannot mend: the sandbox's own loopback, where one of our listeners stands in it. */

@@ -13,8 +13,10 @@ import { createOrigin, respond } from "../support/origin.ts";
 import type { Internet } from "../support/private-internet.ts";
 import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
 import { dial } from "../support/wire-client.ts";
+import { hello, sni } from "../wire/hello-support.ts";
 
 const PLAIN = "plain.example.com";
+const TALKER = "talker.example.com";
 const HOST = "h2.example.com";
 const TUNNEL = "tunnel.example.com";
 const SPEAKER = "11.0.0.11";
@@ -27,7 +29,7 @@ let answered = 0;
 
 before(async () => {
   internet = await createInternet();
-  internet.dns.set(PLAIN, { A: [PUBLIC_V4] });
+  for (const name of [PLAIN, TALKER]) internet.dns.set(name, { A: [PUBLIC_V4] });
   internet.dns.set(HOST, { A: [SPEAKER] });
   // No answer to the first query: whoever asks for this name waits a while.
   internet.dns.set(TUNNEL, { silent: true }, { A: [SPEAKER] });
@@ -36,6 +38,10 @@ before(async () => {
     return respond("x".repeat(ANSWER));
   };
   await createOrigin(internet, { answer });
+  await createOrigin(internet, {
+    port: 5432,
+    serve: ({ socket }) => void socket.write(Buffer.alloc(30_000_000)),
+  });
   await createH2Origin(internet, {
     address: SPEAKER,
     names: [HOST, TUNNEL],
@@ -51,6 +57,7 @@ before(async () => {
         { domain: HOST, transform: { Authorization: SECRET } },
         { domain: PLAIN },
         { domain: TUNNEL },
+        { domain: TALKER, ports: [5432], protocol: "tcp" },
       ],
     },
     limits: {
@@ -88,6 +95,19 @@ test("a refusal of a malformed stream that no window lets through waits no longe
     Buffer.concat([Buffer.from(PREFACE), settings, frame(TYPE.headers, FLAG.end | FLAG.endHeaders, 1, bad)]),
   );
   await wire.closed(6_000);
+});
+
+test("a refused tunnel whose client reads nothing waits no longer than progress_timeout", async () => {
+  const wire = await dial(internet);
+  wire.write(head(`CONNECT ${TALKER}:5432 HTTP/1.1`, `Host: ${TALKER}:5432`));
+  await wire.until("the answer", (received) => received.includes("200"));
+  wire.socket.pause();
+  await delay(300);
+  wire.write(hello({ extensions: [sni("other.example.com")] }));
+  await gate.record({ host: TALKER, reason: "names-disagree" });
+  const open = async (): Promise<number> => (await gate.metrics()).sum("sallyport_connections");
+  const end = Date.now() + 6_000;
+  while ((await open()) > 0) assert.ok(Date.now() < end, "it is still open");
 });
 
 test("SETTINGS again and again keep no HTTP/2 connection alive", async () => {
