@@ -23,7 +23,7 @@ import type { NetworkSource } from "./model/policy.ts";
 import type { Recorder } from "./model/record.ts";
 import type { Ca } from "./pki/ca.ts";
 import { createLeafCache, type LeafCache } from "./pki/leaf-cache.ts";
-import { createLog } from "./record/log.ts";
+import { createLog, type Log } from "./record/log.ts";
 import { createMetrics, type Metrics, type MetricsPart } from "./record/metrics.ts";
 import { createRecorder } from "./record/recorder.ts";
 import { createRecordWriter, type RecordWriter } from "./record/writer.ts";
@@ -91,6 +91,7 @@ class RunningGate implements Gate {
   readonly #turn = createTurn(setImmediate);
   readonly #metrics: Metrics;
   readonly #writer: RecordWriter;
+  readonly #log: Log;
   readonly #recorder: Recorder;
   readonly #leaves: LeafCache;
   readonly #world: World;
@@ -118,9 +119,11 @@ class RunningGate implements Gate {
       bufferBytes: this.#limits.record_buffer_bytes,
       onDrop: (count) => this.#metrics.recordsDropped(count),
     });
+    this.#log = createLog(process.stderr, (text) => this.redact(text));
     this.#recorder = createRecorder({
       metrics: this.#metrics,
       writer: this.#writer,
+      log: this.#log,
       session: options.session,
     });
     this.#leaves = createLeafCache({
@@ -225,7 +228,6 @@ class RunningGate implements Gate {
   }
 
   #createWorld(): World {
-    const log = createLog(process.stderr, (text) => this.redact(text));
     const surroundings = createSurroundings({
       endpoints: () => this.#outward.endpoints,
       now: () => performance.now(),
@@ -253,7 +255,7 @@ class RunningGate implements Gate {
         session: this.#options.session,
         env: this.#options.env,
         write: (line) => this.#writer.write(line),
-        failed: (hook, problem, said) => log.warn("A policy hook failed", { hook, problem, said }),
+        failed: (hook, problem, said) => this.#log.warn("A policy hook failed", { hook, problem, said }),
         now: Date.now,
       }),
       connections: new Set(),

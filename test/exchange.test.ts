@@ -88,6 +88,7 @@ test("runExchange calls what it did not foresee a fault of the gate, and shows n
   assert.match(client.text, /^HTTP\/1\.1 500 /);
   assert.doesNotMatch(client.text, /Something inside/);
   assert.equal((await world.record(0)).failure, "E_INTERNAL");
+  assert.match(String(world.broken[0]), /Something inside/);
 });
 
 test("runExchange tries again where an idle connection turns out stale, and not for a POST", async (context) => {

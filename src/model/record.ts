@@ -40,12 +40,18 @@ export interface ExchangeRecord {
   readonly overheadMs: number | undefined;
 }
 
-/** The last room of the path. */
-export interface Recorder {
+/** What is counted. */
+export interface Counter {
   /** Writes the record and counts it. Never throws. */
   exchange(record: ExchangeRecord): void;
   upstreamConnected(ms: number): void;
   connectionOpened(listener: Listener): void;
   connectionClosed(listener: Listener): void;
   leafCertificate(source: "minted" | "cached" | "refused"): void;
+}
+
+/** The last room of the path. */
+export interface Recorder extends Counter {
+  /** A fault of the gate's own, which the client is told nothing of: the operator's log has to be. */
+  broke(cause: unknown): void;
 }

@@ -1,6 +1,6 @@
 /** What is counted, as plain numbers: nothing here formats, allocates or knows of Prometheus. Pure. */
 import type { Listener } from "../model/exchange.ts";
-import type { ExchangeRecord, Recorder } from "../model/record.ts";
+import type { Counter, ExchangeRecord } from "../model/record.ts";
 import { type Buckets, createBuckets, createTallies, type Tallies } from "./cells.ts";
 import {
   createExchangeCells,
@@ -86,7 +86,7 @@ export function createCells(options: Configured): Cells {
   };
 }
 
-export function counting(cells: Cells): Recorder {
+export function counting(cells: Cells): Counter {
   return {
     exchange: (record) => countExchange(cells, record),
     upstreamConnected: (ms) => cells.connect.observe(ms / 1_000),

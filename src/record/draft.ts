@@ -73,6 +73,7 @@ export class ExchangeDraft implements ExchangeRecord {
   failed(failure: Failure): void {
     // A client that went away is no failure of anybody's; its record has neither status nor code.
     if (failure.status !== CLIENT_LEFT) this.failure = failure.code;
+    if (failure.code === "E_INTERNAL" && failure.cause !== undefined) this.#recorder.broke(failure.cause);
   }
 
   relayed(counts: { readonly bytesOut: number; readonly bytesIn: number }): void {

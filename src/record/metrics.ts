@@ -1,6 +1,6 @@
 /** The one adapter of prom-client: it prints what was counted, and makes one of several processes' counts. */
 import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from "prom-client";
-import type { Recorder } from "../model/record.ts";
+import type { Counter } from "../model/record.ts";
 import { type Configured, counting, createCells, type Gauges, setting } from "./counts.ts";
 import { buildInfo, type Family, familiesOf } from "./families.ts";
 
@@ -14,7 +14,7 @@ export interface MetricsOptions extends Configured {
 /** One process's metrics as plain values that survive JSON: what a worker sends to its supervisor. */
 export type MetricsPart = readonly object[];
 
-export interface Metrics extends Recorder, Gauges {
+export interface Metrics extends Counter, Gauges {
   /** The text exposition of this process alone; its type is `METRICS_CONTENT_TYPE`. */
   text(): Promise<string>;
   json(): Promise<MetricsPart>;

@@ -1,5 +1,6 @@
 /** Writes each exchange down and counts it: the last room of the path. */
 import type { ExchangeRecord, Recorder } from "../model/record.ts";
+import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import { renderRecord } from "./render.ts";
 import type { RecordWriter } from "./writer.ts";
@@ -7,13 +8,14 @@ import type { RecordWriter } from "./writer.ts";
 export interface RecorderOptions {
   readonly metrics: Metrics;
   readonly writer: RecordWriter;
+  readonly log: Pick<Log, "error">;
   /** Names this writer's life in every line: a worker's start. */
   readonly session: string;
 }
 
 /** A record that cannot be rendered is counted as dropped; the exchange it tells of is over and must not suffer. */
 export function createRecorder(options: RecorderOptions): Recorder {
-  const { metrics, writer, session } = options;
+  const { metrics, writer, log, session } = options;
   let seq = 0;
   return {
     exchange: (record: ExchangeRecord) => {
@@ -29,5 +31,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
     connectionOpened: metrics.connectionOpened,
     connectionClosed: metrics.connectionClosed,
     leafCertificate: metrics.leafCertificate,
+    broke: (cause) => log.error("Something broke in the gate", { stack: stackOf(cause) }),
   };
+}
+
+function stackOf(cause: unknown): string {
+  return cause instanceof Error ? (cause.stack ?? cause.message) : "no stack";
 }

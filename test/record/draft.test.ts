@@ -53,6 +53,16 @@ test("the record holds the path without its query", () => {
   }
 });
 
+test("failed tells the recorder of what broke in the gate itself, and of nothing else", () => {
+  const { draft, broken } = make();
+  const cause = new TypeError("Something inside");
+  draft.failed(new Failure("E_CONNECT", "upstream", "Refused", { cause }));
+  draft.failed(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop"));
+  assert.deepEqual(broken, []);
+  draft.failed(new Failure("E_INTERNAL", "gate", "Something broke in the gate", { cause }));
+  assert.deepEqual(broken, [cause]);
+});
+
 test("decided takes down an allowance, and what would have denied", () => {
   const { draft, record } = make();
   draft.decided(allowance());
@@ -116,7 +126,9 @@ test("leaves measures the gate's own time, without what it waited for others", (
 
 function make() {
   const records: ExchangeRecord[] = [];
+  const broken: unknown[] = [];
   const recorder = {
+    broke: (cause: unknown) => void broken.push(cause),
     exchange: (record: ExchangeRecord) => void records.push(record),
     upstreamConnected: () => undefined,
     connectionOpened: () => undefined,
@@ -126,6 +138,7 @@ function make() {
   return {
     draft: new ExchangeDraft(recorder, DOOR),
     records,
+    broken,
     record(): ExchangeRecord {
       const [record] = records;
       assert.ok(record !== undefined);

@@ -24,7 +24,9 @@ function setUp(write: (line: string) => void) {
   const none: string[] = [];
   const metrics = createMetrics({ version: "0", node: "0", rules: () => none, sandboxes: () => none });
   const writer = { write } as RecordWriter;
-  return { metrics, recorder: createRecorder({ metrics, writer, session: "s-1" }) };
+  const logged: unknown[] = [];
+  const log = { error: (...line: unknown[]) => void logged.push(line) };
+  return { metrics, logged, recorder: createRecorder({ metrics, writer, log, session: "s-1" }) };
 }
 
 test("createRecorder writes each exchange under one session with a rising number, and counts it", async () => {
@@ -56,6 +58,18 @@ test("exchange never throws: what cannot be written is counted as dropped and le
   recorder.exchange({ ...RECORD, injected: undefined as unknown as string[] });
   recorder.exchange(RECORD);
   assert.match(await metrics.text(), /^sallyport_records_dropped_total 2$/m);
+});
+
+test("broke puts what it was into the operator's log", () => {
+  const { recorder, logged } = setUp(() => undefined);
+  const cause = new TypeError("Something inside");
+  recorder.broke(cause);
+  recorder.broke("a string");
+  const said = "Something broke in the gate";
+  assert.deepEqual(logged, [
+    [said, { stack: cause.stack }],
+    [said, { stack: "no stack" }],
+  ]);
 });
 
 test("createRecorder passes the other events on to the metrics", async () => {

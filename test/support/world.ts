@@ -28,6 +28,8 @@ export interface WorldOptions {
 export interface TestWorld extends Around {
   readonly world: World;
   readonly records: ExchangeRecord[];
+  /** What the operator's log was told of. */
+  readonly broken: unknown[];
   /** Upstreams dialled so far, in order; the one of this index once it is there. */
   readonly origins: Peer[];
   origin(index: number): Promise<Peer>;
@@ -50,11 +52,13 @@ export const ROOT_PEM: string = authority.certPem;
 export function createWorld(context: TestContext, settings: Settings, options: WorldOptions = {}): TestWorld {
   const surroundings = around(options.limits);
   const records: ExchangeRecord[] = [];
+  const broken: unknown[] = [];
   const origins: Peer[] = [];
   let inForce = takeUp(settings, options);
   const made: TestWorld = {
     ...surroundings,
     records,
+    broken,
     origins,
     refuse: undefined,
     draining: false,
@@ -73,7 +77,7 @@ export function createWorld(context: TestContext, settings: Settings, options: W
     world: {
       ...surroundings,
       inForce: () => inForce,
-      recorder: recorderInto(records),
+      recorder: recorderInto(records, broken),
       forwarder: new LoopbackForwarder(partsOf(surroundings), async () => {
         if (made.refuse !== undefined) return made.refuse();
         const { near, far } = await createPair(context);
@@ -160,12 +164,13 @@ function literal(text: string) {
   return { kind: "literal", text } as const;
 }
 
-function recorderInto(records: ExchangeRecord[]): Recorder {
+function recorderInto(records: ExchangeRecord[], broken: unknown[]): Recorder {
   return {
     exchange: (record) => void records.push(record),
     upstreamConnected: () => undefined,
     connectionOpened: () => undefined,
     connectionClosed: () => undefined,
     leafCertificate: () => undefined,
+    broke: (cause) => void broken.push(cause),
   };
 }
