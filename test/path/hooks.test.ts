@@ -205,6 +205,14 @@ describe("a hook that rewrites", () => {
     assert.notEqual(record["input_identity"], record["enforced_identity"]);
   });
 
+  test("has its field set once: not again behind the body, under either spelling", async () => {
+    const chunked = head("POST /trace HTTP/1.1", `Host: ${HOST}`, "Transfer-Encoding: chunked");
+    const trailers = "X-Trace: mine\r\nx_trace: alias\r\nX-Else: kept\r\n";
+    assert.equal(statusOf(await askInside(internet, gate, HOST, `${chunked}0\r\n${trailers}\r\n`)), 200);
+    const { trailers: arrived } = origin.requests.at(-1) ?? { trailers: [] };
+    assert.deepEqual(arrived, [["X-Else", "kept"]]);
+  });
+
   test("is refused with its exchange where it would send it elsewhere", async () => {
     const before = origin.requests.length;
     const answer = await get("/elsewhere");
