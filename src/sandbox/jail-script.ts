@@ -27,10 +27,10 @@ export interface JailPlan {
 export const STARTED = "started";
 /** The command's stderr waits there while the script's own goes to the status pipe. */
 const STDERR_FD = 5;
-export const STATUS_FD = 4;
+const STATUS_FD = 4;
 const IPC_FD = 3;
 /** Exit status of a jail that could not be set up. */
-export const NOT_STARTED = 125;
+const NOT_STARTED = 125;
 
 /** Whatever PATH the command has. */
 const MKDIR = "PATH=/usr/bin:/bin mkdir -p";

@@ -63,7 +63,7 @@ export function setUpJail(
   return { directory, configFile, prefix: root && user === "ordinary" ? drop : [] };
 }
 
-export function jailConfig({ upstream, ...config }: Readonly<Record<string, unknown>>): string {
+function jailConfig({ upstream, ...config }: Readonly<Record<string, unknown>>): string {
   return JSON.stringify({
     version: 1,
     ca: { dir: "certs" },

@@ -50,7 +50,7 @@ export function around(limits: Partial<Limits> = {}): Around {
   };
 }
 
-export function createClock(): Clock {
+function createClock(): Clock {
   const deadlines = createDeadlines(1_000);
   return { ...deadlines, pass: (ms) => deadlines.tick(deadlines.now() + ms) };
 }
