@@ -17,6 +17,8 @@ const GET = "GET /x?q HTTP/1.1\r\nHost: a.example\r\n\r\n";
 const POST = "POST /x HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n";
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HALF = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf";
+const HALF_OF_CHUNKS = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";
+const HALF_UNTIL_CLOSE = "HTTP/1.1 200 OK\r\n\r\nhalf";
 
 test("runExchange puts one value on the wire, drops what belongs to a hop, and writes one record", async (context) => {
   const { client, world } = await run(context, INJECTED, { secrets: { [KEY]: "Bearer real" } });
@@ -174,17 +176,20 @@ test("runExchange decides again what waited while the policy changed", async (co
   assert.equal((await world.record(0)).verdict, "deny");
 });
 
-test("runExchange cuts what a new policy refuses, and records a refusal", async (context) => {
-  const { client, world } = await run(context, OPEN);
-  client.send(GET);
-  const origin = await world.origin(0);
-  origin.send(HALF);
-  await client.until("half");
-  world.reload({ network: { allowlist: [{ domain: "a.example", methods: ["POST"] }] } });
-  assert.equal(await client.ended, "reset");
-  await origin.ended;
-  const { verdict, reason, status } = await world.record(0);
-  assert.deepEqual([verdict, reason, status], ["deny", "no-rule-matched", 200]);
+test("runExchange cuts what a new policy refuses, however its body is framed, and records a refusal", async (context) => {
+  for (const half of [HALF, HALF_OF_CHUNKS, HALF_UNTIL_CLOSE]) {
+    const { client, world } = await run(context, OPEN);
+    client.send(GET);
+    const origin = await world.origin(0);
+    origin.send(half);
+    await client.until("half");
+    world.reload({ network: { allowlist: [{ domain: "a.example", methods: ["POST"] }] } });
+    assert.equal(await client.ended, "reset");
+    assert.doesNotMatch(client.text, /\r\n0\r\n/, "what was cut must not look whole");
+    await origin.ended;
+    const { verdict, reason, status } = await world.record(0);
+    assert.deepEqual([verdict, reason, status], ["deny", "no-rule-matched", 200]);
+  }
 });
 
 test("runExchange cuts what goes to an address that a new policy refuses", async (context) => {
