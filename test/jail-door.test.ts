@@ -31,7 +31,7 @@ test("openJailDoor: answers lookups, and takes connections by the address that t
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
   socket.write("\0\0");
   socket.on("error", () => undefined);
-  await once(socket, "close");
+  await new Promise((resolve) => socket.once("close", resolve));
   server.close();
   const record = made.records.at(-1);
   assert.deepEqual([record?.sandbox, record?.listener, record?.reason], ["box", "jail", "loopback"]);
