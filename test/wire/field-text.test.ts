@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Framing } from "../../src/model/exchange.ts";
+import { parseFieldLines } from "../../src/wire/field-lines.ts";
 import {
   hasUpgrade,
   isSafeValue,
@@ -23,6 +24,11 @@ function framed(framing: Framing, keepsLength: boolean, ...pairs: (readonly [str
 test("F12 renderFieldLines() keeps order, case and repetition", () => {
   const fields = [field("Set-Cookie", "a"), field("X-y", ""), field("set-cookie", "caf\xe9")];
   assert.equal(renderFieldLines(fields), "Set-Cookie: a\r\nX-y: \r\nset-cookie: caf\xe9\r\n");
+});
+
+test("renderFieldLines() writes what was read off the wire as it was read", () => {
+  const text = "Set-Cookie: a\r\nX-y: \r\nset-cookie: caf\xe9\r\n";
+  assert.equal(renderFieldLines(parseFieldLines(`${text}\r\n`, 0, 100, "upstream")), text);
 });
 
 test("renderFieldLines() writes nothing that could end a line or a head", () => {
