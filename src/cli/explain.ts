@@ -90,6 +90,9 @@ export function explainOne(url: string, asked: Asked): Explanation {
 /** Throws a UsageError where the URL cannot be one of a request through the gate. */
 function queryOf(url: string, { method, sandbox }: Asked): Query {
   const client = { sandbox, address: "" };
+  if (!/^(?:https?|tcp):\/\//i.test(url)) {
+    throw new UsageError(`${JSON.stringify(url)} is no URL; it begins with https://, http:// or tcp://`);
+  }
   try {
     const tcp = /^tcp:\/\/([^/]+)\/?$/.exec(url)?.[1];
     if (tcp !== undefined) {

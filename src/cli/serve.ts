@@ -59,6 +59,8 @@ class Service {
   readonly #metrics: Metrics;
   readonly #fleet: Fleet;
   readonly #firewall: GatewayFirewall;
+  /** What the listeners, the CA, the workers and the records file are of, until the next start. */
+  readonly #started: Config;
   #config: Config;
   #secrets: Secrets;
   #generation = 1;
@@ -68,6 +70,7 @@ class Service {
   #draining = false;
 
   constructor(config: Config, env: Readonly<Record<string, string | undefined>>) {
+    this.#started = config;
     this.#config = config;
     this.#env = env;
     this.#secrets = this.#secretsOf(config);
@@ -102,6 +105,7 @@ class Service {
     const watching = watchConfig(file, [], () => this.#reload("the file changed"));
     this.#listening = true;
     process.stderr.write(greeting(this.#config));
+    this.#sayWhatIsMissing();
     // What changed while it started, nobody watched.
     if (hasChanged(this.#config)) this.#reload("the file changed");
     const signal = await stopped;
@@ -209,6 +213,7 @@ class Service {
     this.#sayWhatNeedsRestart(loaded.config);
     this.#tookUp(loaded.config);
     this.#log.info("Config taken up", { why, policy: loaded.config.policy.digest.slice(0, 12) });
+    this.#sayWhatIsMissing();
   }
 
   /** Rules first: a sandbox that is new is then held to its address before it is believed. */
@@ -243,9 +248,16 @@ class Service {
     this.#log.error("Config refused; the last good one stays in force", { why, problem });
   }
 
+  /** Missing secrets refuse, and the program starts without them: nobody else would say so. */
+  #sayWhatIsMissing(): void {
+    for (const { key, problem } of this.#secrets.unavailable()) {
+      this.#log.warn("A secret cannot be had; what needs it is refused", { key, problem });
+    }
+  }
+
   #sayWhatNeedsRestart(next: Config): void {
     for (const key of ["listen", "caDir", "workers", "recordsFile"] as const) {
-      if (JSON.stringify(next[key]) === JSON.stringify(this.#config[key])) continue;
+      if (JSON.stringify(next[key]) === JSON.stringify(this.#started[key])) continue;
       this.#log.warn("A change takes effect at the next start only", { key: YAML_KEYS[key] });
     }
   }

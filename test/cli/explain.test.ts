@@ -112,6 +112,7 @@ test("explain: what is no URL of a request, or no config, is 2", async () => {
     assert.equal(code, 2, url);
     assert.match(stderr, /^sallyport: /);
     assert.equal(stdout, "");
+    if (!url.includes("/")) assert.match(stderr, /begins with https:/);
   }
   assert.equal((await sallyport(["explain", ...C])).code, 2);
   const bad = await sallyport(["explain", "https://one.example/", "--config", join(dir, "bad.yaml")]);

@@ -138,6 +138,27 @@ test("serve: changes that need a restart are said, and change nothing", async ()
     assert.match(gate.stderr, new RegExp(`warn "A change takes effect at the next start only" key=${key}`));
   }
   assert.doesNotMatch(gate.stderr, /key=listen/);
+  const said = gate.stderr.length;
+  gate.replace(ONE);
+  await until(
+    async () => gate.stderr.slice(said),
+    (text) => /info "Config taken up"/.test(text),
+  );
+  assert.doesNotMatch(gate.stderr.slice(said), /next start/);
+});
+
+test("serve: a secret that cannot be had is said at the start and with each config, by its key", async () => {
+  const config = ONE.replace(
+    "domain: one.example",
+    `domain: one.example, transform: { X-Key: "\${env:NOT_THERE}" }`,
+  );
+  const gate = await serving({ config });
+  await gate.untilSaid(
+    /warn "A secret cannot be had; what needs it is refused" key=\S*X-Key\S* problem=.*NOT_THERE/,
+  );
+  gate.replace(ONE);
+  await gate.untilSaid(/info "Config taken up"/);
+  assert.equal(gate.stderr.match(/A secret cannot be had/g)?.length, 1);
 });
 
 test("serve: SIGHUP opens the records file anew", async () => {
