@@ -190,7 +190,10 @@ class Service {
 
   /** One reload at a time, in the order in which they were asked for. */
   #reload(why: string): void {
-    this.#reloading = this.#reloading.then(() => this.#reloadNow(why));
+    this.#reloading = this.#reloading
+      .then(() => this.#reloadNow(why))
+      // One that breaks must not be the last.
+      .catch((error: unknown) => this.#refused(why, error instanceof Error ? error.message : "It broke"));
   }
 
   async #reloadNow(why: string): Promise<void> {
