@@ -1,14 +1,15 @@
-/** Clients that cost much and give little: each is held to what is its own, and none goes unseen (K03, L08). */
+/** Clients that cost much and give little: each is held to what is its own, and none goes unseen (K01, K03, L08). */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { head } from "../support/ask.ts";
+import { askPlain, head } from "../support/ask.ts";
 import type { Gate } from "../support/gate.ts";
 import { SECRET, startGate } from "../support/gate.ts";
 import { openWire } from "../support/h2-client.ts";
 import { block, FLAG, frame, openFrames, PREFACE, TYPE } from "../support/h2-frames.ts";
 import { createH2Origin } from "../support/h2-origin.ts";
+import { statusOf } from "../support/message-reader.ts";
 import { createOrigin, respond } from "../support/origin.ts";
 import type { Internet } from "../support/private-internet.ts";
 import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
@@ -22,6 +23,8 @@ const TUNNEL = "tunnel.example.com";
 const SPEAKER = "11.0.0.11";
 const GET = head(`GET http://${PLAIN}/ HTTP/1.1`, `Host: ${PLAIN}`);
 const ANSWER = 40_000;
+/** Connections that one source may have. */
+const EACH = 40;
 
 let internet: Internet;
 let gate: Gate;
@@ -63,6 +66,8 @@ before(async () => {
     limits: {
       idle_timeout: "1s",
       progress_timeout: "1s",
+      connections: EACH + 20,
+      connections_per_sandbox: EACH,
     },
   });
 });
@@ -141,6 +146,21 @@ test("a connection that is looked into and asks for nothing has a record of its 
       injected: [],
     },
   );
+});
+
+test("silent connections take one source's places, and nobody else's", async () => {
+  // Whatever earlier tests left open has gone.
+  await delay(1_500);
+  let refused = 0;
+  for (let count = 0; count < EACH + 30; count += 1) {
+    const wire = await dial(internet, { from: "127.0.0.2" }).catch(() => undefined);
+    wire?.socket.on("close", () => {
+      refused += 1;
+    });
+    if (wire === undefined) refused += 1;
+  }
+  assert.equal(statusOf(await askPlain(internet, GET)), 200);
+  assert.ok(refused >= 30, `${refused} were refused`);
 });
 
 test("what a SOCKS client sends while the gate still dials is not lost", async () => {
