@@ -85,6 +85,7 @@ function keep(place: Place, config: Config, gate: Gate, log: Log): Promise<numbe
     let { generation } = config.policy;
     const reload = (): void => {
       generation += 1;
+      watching.reading();
       void apply(loadConfig(config.file, generation), place, { gate, jails, log });
     };
     const watching = watchConfig(config.file, [], reload);

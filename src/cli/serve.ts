@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { type Admin, createAdmin } from "../admin/server.ts";
 import { loadConfig } from "../config/load.ts";
-import { watchConfig } from "../config/watch.ts";
+import { type ConfigWatch, watchConfig } from "../config/watch.ts";
 import type { Config, LoadResult } from "../model/config.ts";
 import { Failure } from "../model/failure.ts";
 import { createLog, type Log } from "../record/log.ts";
@@ -66,6 +66,7 @@ class Service {
   #generation = 1;
   #reloaded: Reloaded;
   #reloading: Promise<void> = Promise.resolve();
+  #watching: ConfigWatch | undefined;
   #listening = false;
   #draining = false;
 
@@ -102,14 +103,14 @@ class Service {
       throw error;
     }
     const { file } = this.#config;
-    const watching = watchConfig(file, [], () => this.#reload("the file changed"));
+    this.#watching = watchConfig(file, [], () => this.#reload("the file changed"));
     this.#listening = true;
     process.stderr.write(greeting(this.#config));
     this.#sayWhatIsMissing();
     // What changed while it started, nobody watched.
     if (hasChanged(this.#config)) this.#reload("the file changed");
     const signal = await stopped;
-    watching.close();
+    this.#watching.close();
     this.#draining = true;
     this.#log.info("Draining", { signal });
     await this.#close(admin);
@@ -198,6 +199,7 @@ class Service {
 
   async #reloadNow(why: string): Promise<void> {
     if (this.#draining) return;
+    this.#watching?.reading();
     const loaded: LoadResult = loadConfig(this.#config.file, this.#generation + 1);
     if (!loaded.ok) {
       for (const problem of loaded.problems) process.stderr.write(`${renderProblem(problem)}\n`);

@@ -9,15 +9,17 @@ const SETTLE = 100;
 const POLL = 2_000;
 const MAX_READ = 16 * 1_048_576;
 
+export interface ConfigWatch {
+  /** To be called right before the file is read for another reason: what is there now is then no change. */
+  reading(): void;
+  close(): void;
+}
+
 /**
  * Calls `onChange` some 100 ms after the content changed. Folders are watched, not files, since files are replaced by
  * renaming and, on Kubernetes, by exchanging a link. Errors are no changes; a file that went away is one.
  */
-export function watchConfig(
-  file: string,
-  extraFiles: readonly string[],
-  onChange: () => void,
-): { close(): void } {
+export function watchConfig(file: string, extraFiles: readonly string[], onChange: () => void): ConfigWatch {
   const files = [file, ...extraFiles].map((path) => resolve(path));
   let digest = digestOf(files);
   let stamps = stampsOf(files);
@@ -27,6 +29,9 @@ export function watchConfig(
   const poll = setInterval(pollOnce, POLL).unref();
 
   return {
+    reading() {
+      digest = digestOf(files);
+    },
     close() {
       closed = true;
       clearInterval(poll);

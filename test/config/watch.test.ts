@@ -29,6 +29,7 @@ interface Watching {
   readonly calls: () => number;
   /** Resolves at the next call. */
   changed(): Promise<void>;
+  reading(): void;
   close(): void;
 }
 
@@ -50,6 +51,7 @@ function watching(file: string, extra: readonly string[] = []): Watching {
           resolve();
         };
       }),
+    reading: () => watcher.reading(),
     close: () => watcher.close(),
   };
 }
@@ -112,6 +114,18 @@ testChange(
     plainFile(join(folder, "later"));
   },
 );
+
+test("watchConfig: a change back from what was read meanwhile is told", { timeout: 20_000 }, async () => {
+  const file = plainFile(newFolder());
+  const watcher = watching(file);
+  writeFileSync(file, "two");
+  watcher.reading();
+  const changed = watcher.changed();
+  writeFileSync(file, "one");
+  await changed;
+  assert.equal(watcher.calls(), 1);
+  watcher.close();
+});
 
 test("watchConfig: other files, and writes that change nothing, are not told", {
   timeout: 20_000,
