@@ -276,5 +276,6 @@ function aboutOf(record: ExchangeDraft): About {
     host: destination === undefined ? undefined : nameOf(destination),
     port: destination?.port,
     connect: record.method === "CONNECT",
+    listener: record.listener,
   };
 }

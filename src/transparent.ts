@@ -13,7 +13,7 @@ import { Failure } from "./model/failure.ts";
 import type { ExchangeRecord } from "./model/record.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { ALERT, tlsAlert } from "./wire/tls-alert.ts";
-import { refuseOriginal, unnamed, type World } from "./world.ts";
+import { type ClientConnection, refuseOriginal, unnamed, type World } from "./world.ts";
 
 const NOTHING = Buffer.alloc(0);
 
@@ -59,7 +59,22 @@ export function runTransparent(
   const record = new ExchangeDraft(world.recorder, door);
   record.visibility = "destination";
   record.protocol = "tcp";
-  void judge({ socket, door, original, cap, record, world });
+  const judged = underJudgement(socket);
+  world.connections.add(judged);
+  // Whoever it was handed to has entered it anew.
+  void judge({ socket, door, original, cap, record, world }).finally(() => world.connections.delete(judged));
+}
+
+/** Nothing was asked for yet, or a tunnel stands, which is cut by its own entry. */
+function underJudgement(socket: Socket): ClientConnection {
+  const cut = (): void => void socket.resetAndDestroy();
+  return {
+    drain: () => {
+      if (socket.bytesRead === 0 && socket.bytesWritten === 0) cut();
+    },
+    cut,
+    whenClosed: (callback) => void socket.once("close", callback),
+  };
 }
 
 /** Ends in one record, unless what is inside makes its own. */

@@ -8,7 +8,7 @@ import type { Original } from "../src/model/arrival.ts";
 import { Failure } from "../src/model/failure.ts";
 import { runTransparent } from "../src/transparent.ts";
 import type { Settings } from "./decide/build.ts";
-import { createPair, listenTo, type Pair, type Peer } from "./support/loopback.ts";
+import { createPair, eventually, listenTo, type Pair, type Peer, settle } from "./support/loopback.ts";
 import { createWorld, ROOT_PEM, type TestWorld } from "./support/world.ts";
 
 const SETTINGS: Settings = {
@@ -251,6 +251,31 @@ test("runTransparent: silence, a broken hello and too many connections end in a 
   const original = { client: { sandbox: undefined, address: "" }, address, port: 443, name: undefined };
   runTransparent(pair.near, original, "gateway", made.world);
   assert.equal(await listenTo(pair.far).ended, "reset");
+});
+
+test("runTransparent: a stop ends whoever has said nothing, and cuts who is half-way through a hello", async (context) => {
+  const silent = await open(context, {});
+  const waiting = listenTo(silent.pair.far);
+  for (const connection of silent.world.connections) connection.drain();
+  assert.equal(await waiting.ended, "reset");
+  assert.equal((await silent.record(0)).failure, "E_BAD_HELLO");
+  await eventually(() => silent.world.connections.size === 0);
+
+  const half = await open(context, {});
+  const peer = listenTo(half.pair.far);
+  peer.send("\x16\x03\x01");
+  await eventually(() => half.pair.near.bytesRead === 3);
+  const [connection] = half.world.connections;
+  let closed = false;
+  connection?.whenClosed(() => {
+    closed = true;
+  });
+  connection?.drain();
+  await settle();
+  assert.equal(peer.ending, undefined);
+  connection?.cut();
+  assert.equal(await peer.ended, "reset");
+  await eventually(() => closed && half.world.connections.size === 0);
 });
 
 test("runTransparent: a sandbox has so many connections, and one that is gone has none", async (context) => {

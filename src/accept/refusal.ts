@@ -1,6 +1,6 @@
 /** What a client is told when it is refused or an exchange fails: one table, so that nothing is answered in two ways. Pure. */
 import type { Denial, Reason } from "../model/decision.ts";
-import type { Field, FieldLines } from "../model/exchange.ts";
+import type { Field, FieldLines, Listener } from "../model/exchange.ts";
 import type { Failure, FailureCode } from "../model/failure.ts";
 
 /** What the client asked for, as far as it is known. */
@@ -9,6 +9,8 @@ export interface About {
   readonly port: number | undefined;
   /** This answers a CONNECT, of whose refusal most clients show the reason phrase alone. */
   readonly connect: boolean;
+  /** By which way it came: what would help differs. */
+  readonly listener?: Listener;
 }
 
 /** A whole response; the caller adds its framing and leaves the body out where the request was HEAD. */
@@ -126,6 +128,9 @@ const DENIALS: Readonly<Record<Reason, Explanation>> = {
     hint: `${SAME_AGAIN} The base-URL listener serves programs, not web pages: address it as localhost or by its own address, without an Origin of another site.`,
   },
 };
+
+/** Where nobody was told of a proxy, its variables are no remedy. */
+const UNTOLD_LOOPBACK = `${SAME_AGAIN} No setting opens it. A service inside the sandbox is reached there by its own loopback address, on a port that the gate does not listen on: not 53, 80 or 443, nor one that a rule names.`;
 
 const FAILURES: Readonly<Record<FailureCode, FailureExplanation>> = {
   E_BAD_REQUEST: {
@@ -257,7 +262,7 @@ const CHALLENGE: Field = field("Proxy-Authenticate", 'Basic realm="Sallyport"');
 export function refusalOf(denial: Denial, about: About): Answer {
   const { reason } = denial;
   const status = statusOf(reason);
-  const { message, hint } = DENIALS[reason];
+  const { message } = DENIALS[reason];
   const error = {
     verdict: "deny",
     reason,
@@ -266,7 +271,7 @@ export function refusalOf(denial: Denial, about: About): Answer {
     rule: denial.rule === undefined ? null : shown(denial.rule),
     message: filled(message, about),
     ...(denial.detail === undefined ? {} : { detail: spoken(denial.detail) }),
-    hint,
+    hint: hintOf(reason, about),
     retry: false,
   };
   const fields = [...common(), field("X-Sallyport-Reason", reason)];
@@ -300,6 +305,11 @@ export function answerFailure(failure: Failure, about: About): Answer {
     fields: [...common(), field("X-Sallyport-Failure", failure.code)],
     body: bodyOf(error),
   };
+}
+
+function hintOf(reason: Reason, { listener }: About): string {
+  const untold = listener === "jail" || listener === "gateway";
+  return untold && reason === "loopback" ? UNTOLD_LOOPBACK : DENIALS[reason].hint;
 }
 
 function statusOf(reason: Reason): number {

@@ -28,6 +28,7 @@ export const COMMANDS: readonly Command[] = [
 
 /** Resolves with the exit code: 0 fine, 1 it broke, 2 usage or config, 3 denied. Never rejects. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
+  process.stdout.on("error", onLostOutput);
   const [name, ...rest] = argv;
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     process.stdout.write(renderHelp(COMMANDS));
@@ -57,6 +58,15 @@ async function runCommand(command: Command, argv: readonly string[]): Promise<nu
     return EXIT.fine;
   }
   return command.run(values, positionals);
+}
+
+/** `ca bundle | head`: whoever has read enough is no trouble, and the command ends as it would have. */
+function onLostOutput({ code }: NodeJS.ErrnoException): void {
+  if (code === "EPIPE") return;
+  process.stderr.write(`sallyport: The output cannot be written (${code})\n`);
+  process.once("exit", () => {
+    process.exitCode = EXIT.broke;
+  });
 }
 
 function report(error: unknown, command: Command | undefined): number {

@@ -64,6 +64,8 @@ class Joined implements Splice, Expiring {
   #over = false;
   /** What the client sent while it was not clear whether it may pass. */
   #held: Buffer | undefined;
+  /** When that must be clear. */
+  #heldUntil = Number.POSITIVE_INFINITY;
 
   constructor(client: Duplex, upstream: Duplex, around: SpliceSurroundings) {
     this.#client = client;
@@ -85,6 +87,7 @@ class Joined implements Splice, Expiring {
     this.#join(this.#client, this.#upstream, (bytes) => {
       this.#touch();
       const passing = this.#held === undefined ? bytes : this.#judge(this.#held, bytes);
+      if (this.#held !== undefined) this.#hurry();
       this.#bytesOut += passing?.length ?? 0;
       return passing;
     });
@@ -109,7 +112,11 @@ class Joined implements Splice, Expiring {
   }
 
   expired(): void {
-    this.#stop(new Failure("E_TIMEOUT", "client", "The tunnel was idle, or open, for too long"));
+    const late = this.#around.deadlines.now() >= this.#heldUntil;
+    const message = late
+      ? "The client sent no whole ClientHello in time"
+      : "The tunnel was idle, or open, for too long";
+    this.#stop(new Failure("E_TIMEOUT", "client", message));
   }
 
   #stop(failure: Failure | undefined): void {
@@ -128,6 +135,8 @@ class Joined implements Splice, Expiring {
       if (this.#over || this.#around.admit?.(all) === false) this.#held = all;
       else {
         this.#held = undefined;
+        this.#heldUntil = Number.POSITIVE_INFINITY;
+        this.#touch();
         return all;
       }
     } catch (error) {
@@ -183,9 +192,16 @@ class Joined implements Splice, Expiring {
     this.#resolve({ bytesOut: this.#bytesOut, bytesIn: this.#bytesIn, failure });
   }
 
+  /** From its first byte on: bytes that trickle in buy no time. */
+  #hurry(): void {
+    const { deadlines, limits } = this.#around;
+    this.#heldUntil = Math.min(this.#heldUntil, deadlines.now() + limits.handshake_timeout);
+    this.#touch();
+  }
+
   #touch(): void {
     const idle = this.#around.deadlines.now() + this.#around.limits.tunnel_idle_timeout;
-    this.deadline = Math.min(idle, this.#lastMoment);
+    this.deadline = Math.min(idle, this.#lastMoment, this.#heldUntil);
   }
 }
 

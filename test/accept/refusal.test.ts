@@ -80,6 +80,16 @@ test("refusalOf asks a client without identity for one, and only it", () => {
   assert.equal(fieldsOf(refusalOf(deny("rule-denies"), ABOUT))["proxy-authenticate"], undefined);
 });
 
+test("refusalOf does not speak of a proxy's variables where nobody was told of a proxy", () => {
+  const hint = (listener: "explicit" | "jail" | "gateway"): unknown =>
+    errorOf(refusalOf(deny("loopback"), { ...ABOUT, listener }))["hint"];
+  assert.match(String(hint("explicit")), /NO_PROXY/);
+  for (const listener of ["jail", "gateway"] as const) {
+    assert.match(String(hint(listener)), /by its own loopback address, on a port that the gate does not/);
+    assert.doesNotMatch(String(hint(listener)), /PROXY/);
+  }
+});
+
 test("refusalOf does without a name where none is known", () => {
   const error = errorOf(refusalOf(deny("no-name"), { host: undefined, port: undefined, connect: false }));
   assert.deepEqual([error["host"], error["port"]], [null, null]);

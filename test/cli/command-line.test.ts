@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { COMMANDS } from "../../src/cli/command-line.ts";
 import { VERSION } from "../../src/cli/version.ts";
 import { sallyport } from "./program.ts";
@@ -47,6 +49,21 @@ test("runCommandLine: a wrong call ends with 2, says what is wrong, and how to l
     assert.equal(code, 2, argv.join(" "));
     assert.equal(stdout, "");
     assert.match(stderr, expected);
+  }
+});
+
+test("runCommandLine: a reader that leaves is no trouble, and an output that is full is one", async () => {
+  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+  const program = `"$0" --disable-warning=ExperimentalWarning "$1"`;
+  // Its reader is gone before it writes: the shell's pipe has no other end.
+  const left = `{ sleep 0.2; ${program} --help; echo "code $?" >&2; } | true`;
+  const full = `${program} --help >/dev/full; echo "code $?" >&2`;
+  for (const [script, expected] of [
+    [left, "code 0\n"],
+    [full, "sallyport: The output cannot be written (ENOSPC)\ncode 1\n"],
+  ] as const) {
+    const { stderr } = spawnSync("sh", ["-c", script, process.execPath, main], { encoding: "utf8" });
+    assert.equal(stderr, expected);
   }
 });
 

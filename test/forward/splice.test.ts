@@ -226,6 +226,36 @@ test("splice passes on the end of a client that said nothing, and none that came
   assert.equal(await origin.ended, "reset");
 });
 
+test("splice gives a client's first words, once begun, the time of a handshake, whoever else speaks", async (context) => {
+  let whole = false;
+  const admit = (): boolean => whole;
+  const limits = { handshake_timeout: 1_000, tunnel_idle_timeout: HOUR };
+  const { client, origin, joined, deadlines } = await join(context, { limits, admit });
+  deadlines.pass(5_000);
+  client.send("a");
+  await settle();
+  deadlines.pass(600);
+  origin.send("banner");
+  client.send("b");
+  await client.until("banner");
+  await settle();
+  deadlines.pass(600);
+  const { failure, bytesOut } = await joined.done;
+  assert.deepEqual([failure?.code, failure?.fault, bytesOut], ["E_TIMEOUT", "client", 0]);
+  assert.match(failure?.message ?? "", /no whole ClientHello/);
+  assert.equal(await origin.ended, "reset");
+
+  const quick = await join(context, { limits, admit });
+  quick.client.send("a");
+  await settle();
+  whole = true;
+  quick.client.send("b");
+  await quick.origin.until("ab");
+  quick.deadlines.pass(5_000);
+  quick.client.send("c");
+  await quick.origin.until("abc");
+});
+
 test("cut resets both sides and tells why, once", async (context) => {
   const made = await join(context);
   const failure = new Failure("E_INTERNAL", "gate", "Cut by a change of policy");
