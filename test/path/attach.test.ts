@@ -105,26 +105,6 @@ describe("attach", () => {
     const dead = "curl -sS --max-time 5 --resolve api.test:443:1.2.3.4 https://api.test/";
     assert.match(await inside(pid, dead), /Couldn't connect/);
   });
-
-  test("enters the two user namespaces that bubblewrap nests", async () => {
-    const bwrap = [
-      "bwrap",
-      "--die-with-parent",
-      "--unshare-user",
-      "--unshare-net",
-      "--uid",
-      "1000",
-      "--dev-bind",
-      "/",
-      "/",
-    ];
-    const outer = await sandboxOf(bwrap);
-    const pid = await lastChildOf(outer);
-    const { child, ended } = await attach(["--pid", `${pid}`]);
-    assert.equal(await inside(pid, curl("api.test")), "ok");
-    child.kill("SIGTERM");
-    assert.equal((await ended).code, 0);
-  });
 });
 
 describe("attach, where it is not so simple,", () => {
@@ -165,14 +145,6 @@ describe("attach, where it is not so simple,", () => {
     assert.equal(own.code, 2);
   });
 });
-
-/** Bubblewrap starts what it was asked for as a child, or a child's. */
-async function lastChildOf(pid: number): Promise<number> {
-  const child = spawn("pgrep", ["-P", `${pid}`], { env: BASE_ENV });
-  const { stdout } = await endOf(internet, child);
-  const next = Number(stdout.trim().split("\n").at(-1) ?? 0);
-  return next === 0 ? pid : await lastChildOf(next);
-}
 
 describe("serve", () => {
   test("attaches to a sandbox's namespace when it is there, when it returns, and anew where ports are added", async () => {

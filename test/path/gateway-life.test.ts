@@ -14,6 +14,7 @@ import type { Packets } from "../support/packets.ts";
 import { watchPackets } from "../support/packets.ts";
 import type { Internet } from "../support/private-internet.ts";
 import { createInternet, GATE_V4, PUBLIC_V4 } from "../support/private-internet.ts";
+import { listenOnHost, nowhere, waysOut } from "../support/ways-out.ts";
 
 const BOX = boxAddress(80, 2);
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -30,6 +31,7 @@ before(async () => {
   await createOrigin(internet, { answer: () => respond("ok") });
   await forward(internet);
   box = await createBox(internet, { link: "sbx0", net: 80, host: 2, mac: "02:00:00:00:00:11" });
+  await listenOnHost(internet);
   packets = await watchPackets(internet);
 });
 after(() => internet.close());
@@ -62,6 +64,9 @@ async function reachesNothing(): Promise<void> {
   for (const url of ["http://api.test/", `http://${PUBLIC_V4}/`, `http://${GATE_V4}:9464/healthz`]) {
     assert.notEqual((await get(url)).code, 0, url);
   }
+  const ways = { hosts: ["10.80.0.1", "fd80::1"], gate: "gone" } as const;
+  const tried = await box.run(waysOut(ways));
+  assert.equal(tried.stdout, nowhere(ways), tried.stderr);
   await box.run(["sh", "-c", `echo x | timeout 1 bash -c 'cat > /dev/udp/${PUBLIC_V4}/53'`]);
   await box.run(["ping", "-c1", "-W1", PUBLIC_V4]);
   assert.deepEqual(await packets.take(), []);

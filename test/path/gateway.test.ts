@@ -12,6 +12,7 @@ import type { Packets } from "../support/packets.ts";
 import { watchPackets } from "../support/packets.ts";
 import type { Internet } from "../support/private-internet.ts";
 import { createInternet, GATE_V4, GATE_V6, PUBLIC_V4, PUBLIC_V6 } from "../support/private-internet.ts";
+import { listenOnHost, nowhere, waysOut } from "../support/ways-out.ts";
 
 const NET = 80;
 const MAC = "02:00:00:00:00:11";
@@ -37,6 +38,7 @@ before(async () => {
     serve: ({ socket }) => void socket.end("server speaks first\n"),
   });
   await createOrigin(internet, { port: 8443, tls: ["api.test"] });
+  await listenOnHost(internet);
   await forward(internet);
   box = await createBox(internet, { link: "sbx0", net: NET, host: 2, mac: MAC });
   packets = await watchPackets(internet);
@@ -143,6 +145,14 @@ describe("nothing else leaves", () => {
       assert.deepEqual(await packets.take(), []);
     });
   }
+
+  test("by any of many ports, over TCP and UDP", async () => {
+    const ways = { hosts: [GATE.v4, GATE.v6], gate: "alive" } as const;
+    await packets.take();
+    const { stdout, stderr } = await box.run(waysOut(ways));
+    assert.equal(stdout, nowhere(ways), stderr);
+    assert.deepEqual(await packets.take(), []);
+  });
 
   test("by ICMP, by a protocol of its own, or by the host's loopback", async () => {
     await leadsNowhere("echo", ["ping", "-c1", "-W1", PUBLIC_V4]);

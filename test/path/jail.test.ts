@@ -11,6 +11,7 @@ import type { Packets } from "../support/packets.ts";
 import { watchPackets } from "../support/packets.ts";
 import type { Internet } from "../support/private-internet.ts";
 import { createInternet, PUBLIC_V4, PUBLIC_V6 } from "../support/private-internet.ts";
+import { nowhere, waysOut } from "../support/ways-out.ts";
 
 const CONFIG = {
   network: {
@@ -258,6 +259,13 @@ udp("224.0.0.251", 5353); udp("2606:4700::1111", 443)
     assert.equal(numbers.length, 18);
     // ECONNREFUSED at once; of multicast, EINVAL.
     assert.deepEqual(new Set(numbers), new Set(["111", "22"]), ended.stdout);
+    assert.deepEqual(await packets.take(), []);
+  });
+
+  test("leads nowhere by any of many ports, of addresses near and far", async () => {
+    await packets.take();
+    const ended = await runJail(internet, setup, waysOut({ gate: "alive" }));
+    assert.deepEqual([ended.stdout, ended.stderr], [nowhere({ gate: "alive" }), ""]);
     assert.deepEqual(await packets.take(), []);
   });
 
