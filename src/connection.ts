@@ -1,10 +1,11 @@
 /** One connection, before and around its exchanges: refuse it, tunnel it, or look inside. */
 import type { Socket } from "node:net";
 import { answerInbound, CONNECTED } from "./accept/answer.ts";
+import type { Asking, Http1Ends, Passage } from "./accept/arrival.ts";
 import type { Cap } from "./accept/connection-caps.ts";
 import { endTls } from "./accept/end-tls.ts";
 import { Http2Connection, type Http2Ends } from "./accept/h2-connection.ts";
-import { type Asking, Http1Connection, type Http1Ends, type Passage } from "./accept/http1-connection.ts";
+import { Http1Connection } from "./accept/http1-connection.ts";
 import { sayLast } from "./accept/last-word.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
 import { type Answer, answerFailure, refusalOf } from "./accept/refusal.ts";

@@ -6,8 +6,8 @@
  * Only the files beside this one import from more than one stage.
  */
 import { answerInbound } from "./accept/answer.ts";
+import type { Arrival } from "./accept/arrival.ts";
 import type { Cap } from "./accept/connection-caps.ts";
-import type { Arrival } from "./accept/http1-connection.ts";
 import { type About, answerFailure, refusalOf } from "./accept/refusal.ts";
 import type { Live } from "./base/live-set.ts";
 import { decideExchange } from "./decide/decide-exchange.ts";

@@ -1,7 +1,7 @@
 /** SOCKS5 on the proxy port: its one request takes the way of a CONNECT. */
 import type { Socket } from "node:net";
+import type { Asking } from "./accept/arrival.ts";
 import type { Cap } from "./accept/connection-caps.ts";
-import type { Asking } from "./accept/http1-connection.ts";
 import { Socks5Connection } from "./accept/socks5-connection.ts";
 import { identifyClient } from "./identify/identify-client.ts";
 import type { Door } from "./model/arrival.ts";

@@ -1,6 +1,6 @@
 /** A tunnel: bytes that nobody looks into, once their outside has been checked against what was decided. */
 import { CONNECTED } from "./accept/answer.ts";
-import type { Passage } from "./accept/http1-connection.ts";
+import type { Passage } from "./accept/arrival.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
 import { parseIpAddress } from "./base/ip.ts";
 import { decideConnection } from "./decide/decide-connection.ts";

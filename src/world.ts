@@ -1,7 +1,7 @@
 /** What the sentences share: the world they act on, and the steps that both of them take. */
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { Asking } from "./accept/arrival.ts";
 import type { ConnectionCaps } from "./accept/connection-caps.ts";
-import type { Asking } from "./accept/http1-connection.ts";
 import type { LiveSet } from "./base/live-set.ts";
 import { classifyAddress } from "./decide/address-class.ts";
 import { decideAddress, type Surroundings } from "./decide/decide-address.ts";

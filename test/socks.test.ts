@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { test } from "node:test";
-import type { Asking } from "../src/accept/http1-connection.ts";
+import type { Asking } from "../src/accept/arrival.ts";
 import { createDeadlines } from "../src/base/deadlines.ts";
 import { DEFAULT_LIMITS } from "../src/model/limits.ts";
 import type { ExchangeRecord } from "../src/model/record.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Arrival } from "../src/accept/http1-connection.ts";
+import type { Arrival } from "../src/accept/arrival.ts";
 import { parseIpAddress, parseRange } from "../src/base/ip.ts";
 import type { Claims, Door } from "../src/model/arrival.ts";
 import type { Template } from "../src/model/config.ts";

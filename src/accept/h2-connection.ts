@@ -21,9 +21,9 @@ import { type H2Request, readH2Request } from "../wire/h2-request.ts";
 import { endsWithHead, renderH2Response } from "../wire/h2-response.ts";
 import type { ParsedRequest } from "../wire/request-head.ts";
 import { headOf } from "./answer.ts";
+import type { Http1Handlers, Http1Surroundings } from "./arrival.ts";
 import { Budget } from "./h2-budget.ts";
 import { Http2Inbound, type StreamHost } from "./h2-inbound.ts";
-import type { Http1Handlers, Http1Surroundings } from "./http1-connection.ts";
 import type { Answer } from "./refusal.ts";
 
 export interface Http2Ends {

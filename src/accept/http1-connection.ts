@@ -1,60 +1,16 @@
 /** The client's side of HTTP/1.1: bytes in, one request at a time out, answers back in order. */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Claims, Door } from "../model/arrival.ts";
-import type { Deadlines, Expiring } from "../model/deadline.ts";
+import type { Door } from "../model/arrival.ts";
+import type { Expiring } from "../model/deadline.ts";
+import type { FieldLines } from "../model/exchange.ts";
 import { asFailure, clientLeft, Failure } from "../model/failure.ts";
-import type { Inbound, Raw } from "../model/inbound.ts";
-import type { Limits } from "../model/limits.ts";
-import type { Turn } from "../model/turn.ts";
-import { BodyReader } from "../wire/body-reader.ts";
-import { findHeadEnd } from "../wire/find-head.ts";
-import { type ParsedRequest, parseRequestHead } from "../wire/request-head.ts";
+import type { Raw } from "../model/inbound.ts";
 import { SOCKS_VERSION } from "../wire/socks5.ts";
 import { answerBytes } from "./answer.ts";
-import { type Claimed, claimsOf } from "./claims.ts";
+import type { Http1Ends, Http1Handlers, Http1Surroundings } from "./arrival.ts";
 import { Http1Inbound, type InboundHost } from "./http1-inbound.ts";
-import type { Answer } from "./refusal.ts";
-
-export interface Arrival {
-  readonly request: ParsedRequest;
-  readonly claims: Claims;
-  readonly door: Door;
-  readonly inbound: Inbound;
-  /** The TCP socket that the connection runs on. */
-  readonly transport: Socket;
-}
-
-/** A request for a destination, whatever protocol it came in: what is needed to ask who wants what. */
-export type Asking = Pick<Arrival, "claims" | "door" | "inbound" | "transport">;
-
-/** A connection that may be looked into or relayed: what is left of an arrival once nothing of HTTP is asked for. */
-export type Passage = Pick<Arrival, "door" | "inbound" | "transport">;
-
-export interface Http1Handlers {
-  /** Called for each request, in order; the next follows when this one is answered. Must not throw. */
-  request(arrival: Arrival): void;
-  /** Not HTTP, or not in time: what to tell the client, if anything. */
-  malformed(failure: Failure): Answer | undefined;
-  closed(): void;
-  /** The first byte is SOCKS5's: the connection is somebody else's from here. Absent: it is malformed HTTP. */
-  socks?(raw: Raw): void;
-}
-
-export interface Http1Ends {
-  /** Where plain HTTP is read and written. */
-  readonly socket: Duplex;
-  /** The TCP socket below it, or the same: only it can be reset. */
-  readonly transport: Socket;
-}
-
-export interface Http1Surroundings {
-  readonly limits: Limits;
-  readonly deadlines: Deadlines;
-  readonly turn: Turn;
-  /** While true, connections end after the answer that is under way. */
-  readonly draining: () => boolean;
-}
+import { Http1Intake, type IntakeHead } from "./http1-intake.ts";
 
 /** How long a refused client may go on sending before it is cut, so that it reads the refusal first. */
 const LINGER_MS = 2_000;
@@ -63,7 +19,6 @@ const HELD_BYTES = 16_384;
 /** Bytes of a next request that may wait while one is answered. */
 const PIPELINE_BYTES = 65_536;
 const UNREADABLE = "The request could not be read";
-const NOTHING = Buffer.alloc(0);
 
 /** `full`: nothing is read, since the client reads no answers. */
 type State = "head" | "full" | "exchange" | "lingering" | "detached" | "closed";
@@ -76,10 +31,8 @@ export class Http1Connection implements InboundHost, Expiring {
   readonly #handlers: Http1Handlers;
   readonly #around: Http1Surroundings;
   #state: State = "head";
-  #buffered: Buffer = NOTHING;
-  #scanned = 0;
+  readonly #intake: Http1Intake;
   #current: Http1Inbound | undefined = undefined;
-  #body: BodyReader | undefined = undefined;
   #flowing = false;
   #ended = false;
   /** No byte has come yet. */
@@ -94,6 +47,7 @@ export class Http1Connection implements InboundHost, Expiring {
     this.#door = door;
     this.#handlers = handlers;
     this.#around = around;
+    this.#intake = new Http1Intake(around.limits, door.scheme);
     this.deadline = around.deadlines.now() + around.limits.head_timeout;
     around.deadlines.add(this);
     socket.on("data", this.#onData);
@@ -117,7 +71,7 @@ export class Http1Connection implements InboundHost, Expiring {
 
   /** Ends an idle connection now and a busy one after its answer. */
   drain(): void {
-    if (this.#state === "head" && this.#buffered.length === 0) this.#linger();
+    if (this.#state === "head" && this.#intake.waiting === 0) this.#linger();
     else this.#current?.closeAfter();
   }
 
@@ -128,7 +82,7 @@ export class Http1Connection implements InboundHost, Expiring {
 
   expired(): void {
     const failure = new Failure("E_TIMEOUT", "client", "The client took too long", { status: 408 });
-    if (this.#state === "head" && this.#buffered.length > 0) this.#refuse(failure);
+    if (this.#state === "head" && this.#intake.waiting > 0) this.#refuse(failure);
     else if (this.#state === "exchange") this.#breakOff(failure);
     else if (this.#state === "full" || (this.#state === "lingering" && !this.#flushed)) this.#reset();
     else this.#socket.destroy();
@@ -146,14 +100,12 @@ export class Http1Connection implements InboundHost, Expiring {
 
   startBody(): void {
     this.#flowing = true;
-    const body = this.#body;
-    if (body === undefined || body.done) {
+    if (!this.#intake.unfinished) {
       this.#current?.events?.end([]);
       return;
     }
     this.deadline = this.#in(this.#around.limits.progress_timeout);
-    const bytes = this.#buffered;
-    this.#buffered = NOTHING;
+    const bytes = this.#intake.take();
     this.#socket.resume();
     if (bytes.length > 0) this.#takeBody(bytes);
     if (this.#ended && this.#state === "exchange") this.#onEnd();
@@ -165,16 +117,16 @@ export class Http1Connection implements InboundHost, Expiring {
   }
 
   resumeBody(): void {
-    if (this.#body?.done === false) this.deadline = this.#in(this.#around.limits.progress_timeout);
+    if (this.#intake.unfinished) this.deadline = this.#in(this.#around.limits.progress_timeout);
     this.#socket.resume();
   }
 
   answered(close: boolean): void {
-    const whole = this.#body?.done !== false;
     this.#current = undefined;
-    this.#body = undefined;
     if (this.#socket.destroyed) return;
-    if (close || !whole || this.#ended || this.#around.draining()) this.#linger();
+    // Whoever has ended its side may have asked again before that.
+    const over = this.#ended && this.#intake.waiting === 0;
+    if (close || this.#intake.unfinished || over || this.#around.draining()) this.#linger();
     else if (!this.#socket.writableNeedDrain) this.#goOn();
     else {
       // Whoever asks on and on and reads nothing would have every answer kept for it (K03).
@@ -189,8 +141,7 @@ export class Http1Connection implements InboundHost, Expiring {
   }
 
   detach(): Raw {
-    const early = this.#buffered;
-    this.#buffered = NOTHING;
+    const early = this.#intake.take();
     this.#current = undefined;
     this.#leave("detached");
     const socket = this.#socket;
@@ -219,95 +170,76 @@ export class Http1Connection implements InboundHost, Expiring {
     if (this.#silent) {
       this.#silent = false;
       if (bytes[0] === SOCKS_VERSION && this.#handlers.socks !== undefined) {
-        this.#buffered = bytes;
+        this.#intake.hold(bytes);
         this.#handlers.socks(this.detach());
         return;
       }
     }
-    if (this.#buffered.length === 0) {
-      this.#buffered = bytes;
-      this.deadline = this.#in(this.#around.limits.head_timeout);
-    } else this.#buffered = Buffer.concat([this.#buffered, bytes]);
-    this.#parseHead();
+    if (this.#intake.waiting === 0) this.deadline = this.#in(this.#around.limits.head_timeout);
+    this.#intake.hold(bytes);
+    this.#readHead();
   }
 
   #goOn(): void {
     this.#state = "head";
-    this.#scanned = 0;
     this.deadline = this.#in(this.#around.limits.idle_timeout);
     this.#socket.resume();
-    if (this.#buffered.length > 0) queueMicrotask(this.#nextHead);
+    if (this.#intake.waiting > 0) queueMicrotask(this.#nextHead);
   }
 
   readonly #nextHead = (): void => {
-    if (this.#state !== "head" || this.#buffered.length === 0) return;
+    if (this.#state !== "head" || this.#intake.waiting === 0) return;
     this.deadline = this.#in(this.#around.limits.head_timeout);
-    this.#parseHead();
+    this.#readHead();
+    if (this.#ended && this.#state === "head") this.#onEnd();
   };
 
-  #parseHead(): void {
-    const bytes = this.#buffered;
-    let request: ParsedRequest;
-    let claims: Claimed;
-    let end: number;
+  #readHead(): void {
+    let head: IntakeHead | undefined;
     try {
-      end = findHeadEnd(bytes, this.#scanned);
-      const most = this.#around.limits.head_bytes;
-      if (end < 0 && bytes.length <= most) {
-        this.#scanned = Math.max(0, bytes.length - 3);
-        return;
-      }
-      if (end < 0) end = bytes.length;
-      request = parseRequestHead(bytes, end, this.#around.limits);
-      claims = claimsOf(request, this.#door.scheme);
+      head = this.#intake.head();
     } catch (error) {
       this.#refuse(asFailure(error, UNREADABLE));
       return;
     }
-    this.#buffered = bytes.length === end ? NOTHING : bytes.subarray(end);
-    this.#begin(request, claims);
+    if (head !== undefined) this.#begin(head);
   }
 
-  #begin(request: ParsedRequest, { target, claims }: Claimed): void {
+  #begin({ request, claimed }: IntakeHead): void {
     this.#state = "exchange";
     this.deadline = Number.POSITIVE_INFINITY;
     this.#flowing = false;
-    this.#body =
-      request.framing.kind === "none"
-        ? undefined
-        : new BodyReader(request.framing, this.#around.limits, "client");
+    const { target, claims } = claimed;
     const inbound = new Http1Inbound(request, target, this);
     this.#current = inbound;
     this.#handlers.request({ request, claims, door: this.#door, inbound, transport: this.#transport });
   }
 
   #takeExchange(bytes: Buffer): void {
-    if (this.#flowing && this.#body !== undefined && !this.#body.done) this.#takeBody(bytes);
+    if (this.#flowing && this.#intake.unfinished) this.#takeBody(bytes);
     else this.#hold(bytes);
   }
 
   #hold(bytes: Buffer): void {
-    this.#buffered = this.#buffered.length === 0 ? bytes : Buffer.concat([this.#buffered, bytes]);
-    if (this.#buffered.length > PIPELINE_BYTES) this.#socket.pause();
+    this.#intake.hold(bytes);
+    if (this.#intake.waiting > PIPELINE_BYTES) this.#socket.pause();
   }
 
   #takeBody(bytes: Buffer): void {
-    const body = this.#body;
-    const inbound = this.#current;
-    if (body === undefined || inbound?.events === undefined) return;
-    const { events } = inbound;
+    const events = this.#current?.events;
+    if (events === undefined) return;
     this.deadline = this.#in(this.#around.limits.progress_timeout);
-    let next: number;
+    let trailers: FieldLines | undefined;
     try {
-      next = body.read(bytes, 0, (data) => events.data(data));
+      trailers = this.#intake.body(bytes, (data) => events.data(data));
     } catch (error) {
       this.#break(asFailure(error, UNREADABLE));
       return;
     }
-    if (next < bytes.length) this.#hold(bytes.subarray(next));
-    if (!body.done) return;
+    if (this.#intake.waiting > PIPELINE_BYTES) this.#socket.pause();
+    if (trailers === undefined) return;
     this.deadline = Number.POSITIVE_INFINITY;
-    events.end(body.trailers);
+    events.end(trailers);
   }
 
   /** The body itself is malformed. Whoever relays it is told, and answers: the exchange has one record and one answer. */
@@ -333,7 +265,7 @@ export class Http1Connection implements InboundHost, Expiring {
    */
   #linger(): void {
     this.#state = "lingering";
-    this.#buffered = NOTHING;
+    this.#intake.take();
     this.deadline = this.#in(this.#around.limits.progress_timeout);
     this.#socket.once("finish", () => {
       this.#flushed = true;
@@ -353,13 +285,13 @@ export class Http1Connection implements InboundHost, Expiring {
   readonly #onEnd = (): void => {
     this.#ended = true;
     if (this.#state === "exchange") this.#endOfExchange();
-    else if (this.#state === "head" && this.#buffered.length > 0) {
+    else if (this.#state === "head" && this.#intake.waiting > 0) {
       this.#refuse(new Failure("E_BAD_REQUEST", "client", "The request ended within its head"));
     } else if (this.#state !== "detached" && this.#state !== "full") this.#socket.end();
   };
 
   #endOfExchange(): void {
-    const unfinished = this.#body?.done === false;
+    const { unfinished } = this.#intake;
     if (unfinished && this.#flowing)
       this.#breakOff(new Failure("E_BAD_REQUEST", "client", "The request body ended early"));
     // TCP may be closed on one side by a client that still wants the answer; whoever ends TLS has left.

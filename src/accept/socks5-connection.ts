@@ -17,7 +17,7 @@ import {
   type SocksRequest,
   socksReply,
 } from "../wire/socks5.ts";
-import type { Asking } from "./http1-connection.ts";
+import type { Asking } from "./arrival.ts";
 
 export interface SocksHandlers {
   /** Whether somebody in particular is asking; `proxyAuthorization` as HTTP would carry it. */

@@ -2,8 +2,8 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
+import type { Arrival } from "../../src/accept/arrival.ts";
 import { Http2Connection } from "../../src/accept/h2-connection.ts";
-import type { Arrival } from "../../src/accept/http1-connection.ts";
 import { answerFailure } from "../../src/accept/refusal.ts";
 import type { Failure } from "../../src/model/failure.ts";
 import type { Limits } from "../../src/model/limits.ts";

@@ -1,6 +1,7 @@
 /** An Http1Connection on a real socket, with a peer at its far end and everything it calls kept for a look. */
 import type { TestContext } from "node:test";
-import { type Arrival, Http1Connection } from "../../src/accept/http1-connection.ts";
+import type { Arrival } from "../../src/accept/arrival.ts";
+import { Http1Connection } from "../../src/accept/http1-connection.ts";
 import { answerFailure } from "../../src/accept/refusal.ts";
 import type { Door } from "../../src/model/arrival.ts";
 import type { FieldLines, ResponseHead } from "../../src/model/exchange.ts";

@@ -318,3 +318,16 @@ test("Http1Connection lets a client that ended its side read the answer, and the
   assert.equal(await served.peer.ended, "end");
   assert.ok(served.peer.text.length > 4_000_000);
 });
+
+test("Http1Connection answers what was asked before the client ended its side, and what was asked in part", async (context) => {
+  const served = await serve(context);
+  served.peer.send(GET + GET.replace("example/ ", "example/second ") + GET.slice(0, 10));
+  served.pair.far.end();
+  const first = await served.request(0);
+  await settle();
+  answer(first, "first");
+  answer(await served.request(1), "second");
+  assert.equal(await served.peer.ended, "end");
+  assert.match(served.peer.text, /first.*second.*HTTP\/1\.1 400 /s);
+  assert.equal(served.malformed.length, 1);
+});

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { after, before, describe, test } from "node:test";
-import type { Asking } from "../../src/accept/http1-connection.ts";
+import type { Asking } from "../../src/accept/arrival.ts";
 import { Socks5Connection, type SocksHandlers } from "../../src/accept/socks5-connection.ts";
 import { createDeadlines, type TickingDeadlines } from "../../src/base/deadlines.ts";
 import type { Door } from "../../src/model/arrival.ts";
