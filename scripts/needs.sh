@@ -8,7 +8,8 @@ PATH=$PATH:/usr/sbin:/sbin
 needs="
 nginx:nginx-light prometheus:prometheus promtool:prometheus
 /usr/bin/python3:python3 curl:curl wget:wget openssl:openssl git:git bash:bash keytool:default-jre-headless
-podman:podman crun:crun busybox:busybox-static bwrap:bubblewrap iodine:iodine dns2tcpc:dns2tcp nft:nftables
+podman:podman crun:crun busybox:busybox-static bwrap:bubblewrap nft:nftables
+iodine:iodine dns2tcpc:dns2tcp
 ip:iproute2 unshare:util-linux nsenter:util-linux setpriv:util-linux prlimit:util-linux taskset:util-linux
 $*"
 

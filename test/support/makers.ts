@@ -85,7 +85,7 @@ async function byPodman(internet: Internet, { prefix, directory }: JailSetup): P
   const folder = join(internet.directory, `podman-${containers}`);
   const owner = isRoot(prefix) ? 0 : ORDINARY_UID;
   const root = makeRoot(folder);
-  const own = ["", "/store", "/run", "/tmp", "/home"].map((name) => `${folder}${name}`);
+  const own = ["", "/store", "/run", "/tmp", "/own"].map((name) => `${folder}${name}`);
   for (const path of own) mkdirSync(path, { recursive: true });
   if (ROOT) for (const path of [...own, ...root]) chownSync(path, owner, owner);
   chmodSync(folder, 0o755);
@@ -102,7 +102,7 @@ async function byPodman(internet: Internet, { prefix, directory }: JailSetup): P
   const unseen = 'mount -t tmpfs x /sys/fs/cgroup && exec "$@"';
   const apart = [...own0, "--propagation", "private", "sh", "-c", unseen, "x"];
   // It takes the one user of its namespace for enough.
-  const env = { ...BASE_ENV, HOME: `${folder}/home`, _CONTAINERS_USERNS_CONFIGURED: "1" };
+  const env = { ...BASE_ENV, HOME: `${folder}/own`, _CONTAINERS_USERNS_CONFIGURED: "1" };
   const child = await start(internet, [...prefix, ...apart, ...podman], env);
   const pid = Number(readFileSync(pidFile, "latin1"));
   // Its monitor is nobody's child, and ends with it.
