@@ -8,23 +8,23 @@ import { Http2Connection, type Http2Ends } from "./accept/h2-connection.ts";
 import { Http1Connection } from "./accept/http1-connection.ts";
 import { sayLast } from "./accept/last-word.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
-import { type Answer, answerFailure, refusalOf } from "./accept/refusal.ts";
+import { type Answer, aboutOf, answerFailure, refusalOf } from "./accept/refusal.ts";
 import { parseIpAddress } from "./base/ip.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import { runExchange } from "./exchange.ts";
 import { nameOf } from "./identify/identify-destination.ts";
 import { mirror, type Trouble } from "./mirror.ts";
 import type { Door } from "./model/arrival.ts";
-import type { Denial, Permit } from "./model/decision.ts";
+import { type Denial, deny, type Permit } from "./model/decision.ts";
 import type { Listener, Question } from "./model/exchange.ts";
-import { Failure } from "./model/failure.ts";
+import { asFailure, type Failure } from "./model/failure.ts";
 import type { HttpVersion, Raw } from "./model/inbound.ts";
 import { hasToBeAsked, narrow } from "./narrow.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { runSocks } from "./socks.ts";
 import { runTunnel, type TunnelEnd } from "./tunnel.ts";
 import { tlsAlert } from "./wire/tls-alert.ts";
-import { ask, type ClientConnection, type InForce, isStranger, type World } from "./world.ts";
+import { admit, ask, type ClientConnection, type InForce, isStranger, type World } from "./world.ts";
 
 /** TLS alert `access_denied`, RFC 8446 section 6.2. */
 const ACCESS_DENIED = 49;
@@ -32,16 +32,8 @@ const ACCESS_DENIED = 49;
 /** A client's connection to the explicit proxy. Returns at once; the rest follows in events. */
 export function runConnection(socket: Socket, listener: Listener, world: World): void {
   const address = parseIpAddress(socket.remoteAddress ?? "")?.text ?? "";
-  const cap = world.caps.open(address);
-  if (cap === undefined) {
-    socket.resetAndDestroy();
-    return;
-  }
-  world.recorder.connectionOpened(listener);
-  socket.once("close", () => {
-    cap.release();
-    world.recorder.connectionClosed(listener);
-  });
+  const cap = admit(socket, address, listener, world);
+  if (cap === undefined) return;
   serve(
     { socket, transport: socket },
     { listener, address, tunnel: undefined, scheme: "http", serverName: undefined },
@@ -116,7 +108,7 @@ function recordMalformed(failure: Failure, protocol: HttpVersion, door: Door, wo
   record.policy = world.inForce().digest;
   record.protocol = protocol;
   if (door.tunnel !== undefined) record.asked(door.tunnel);
-  const answer = answerFailure(failure, { host: undefined, port: undefined, connect: false });
+  const answer = answerFailure(failure, aboutOf(record));
   record.failed(failure);
   record.status = answer.status;
   record.end();
@@ -135,10 +127,7 @@ async function runConnect(arrival: Asking, cap: Cap, world: World): Promise<void
     if (end === "inspected") return;
     if (end !== undefined) refuse(end, arrival, record, world);
   } catch (error) {
-    const failure =
-      error instanceof Failure
-        ? error
-        : new Failure("E_INTERNAL", "gate", "Something broke in the gate", { cause: error });
+    const failure = asFailure(error);
     record.failed(failure);
     if (inbound.responded === undefined) answerInbound(inbound, answerFailure(failure, aboutOf(record)));
     // Nobody else holds it any more: neither a deadline nor a reader would ever close it.
@@ -162,10 +151,8 @@ async function proceed(
   if (asked.denial !== undefined) return asked.denial;
   const { question } = asked;
   // A tunnel inside a tunnel would be judged by nobody (M01).
-  if (arrival.door.tunnel !== undefined || arrival.door.original !== undefined)
-    return { verdict: "deny", reason: "method-refused", rule: undefined };
-  if (!cap.claim(question.client.sandbox))
-    return { verdict: "deny", reason: "limit-exceeded", rule: undefined };
+  if (arrival.door.tunnel !== undefined || arrival.door.original !== undefined) return deny("method-refused");
+  if (!cap.claim(question.client.sandbox)) return deny("limit-exceeded");
   return carryOut({ arrival, question, force, cap, record, world });
 }
 
@@ -258,7 +245,7 @@ export async function inspect({
   const { client, destination } = question;
   const tunnel = { client, destination };
   if (peeked.kind === "other") {
-    if (!looksLikeHttp(peeked.bytes)) return { verdict: "deny", reason: "needs-inspection", rule: undefined };
+    if (!looksLikeHttp(peeked.bytes)) return deny("needs-inspection");
     socket.unshift(peeked.bytes);
     live(
       serve({ socket, transport: socket, asked }, { ...arrival.door, scheme: "http", tunnel }, cap, world),
@@ -272,7 +259,7 @@ export async function inspect({
   const { limits, deadlines } = world;
   const { offer, websockets, trouble } = await mirror(peeked.hello, question, socket, world);
   const context = world.leaves.contextFor(client.sandbox, serverName ?? nameOf(destination));
-  if (context === undefined) return { verdict: "deny", reason: "limit-exceeded", rule: undefined };
+  if (context === undefined) return deny("limit-exceeded");
   const tls = await endTls(socket, peeked.bytes, context, { limits, deadlines, alpn: offer });
   const door: Door = { ...arrival.door, scheme: "https", tunnel, serverName };
   const ends = { socket: tls, transport: socket, websockets, trouble, asked };
@@ -301,17 +288,4 @@ function refuse(denial: Denial, { inbound, transport }: Passage, record: Exchang
     return;
   }
   sayLast(transport, tlsAlert(ACCESS_DENIED), world);
-}
-
-function aboutOf(record: ExchangeDraft): {
-  host: string | undefined;
-  port: number | undefined;
-  connect: boolean;
-} {
-  const { destination } = record;
-  return {
-    host: destination === undefined ? undefined : nameOf(destination),
-    port: destination?.port,
-    connect: true,
-  };
 }

@@ -8,16 +8,15 @@
 import { answerInbound } from "./accept/answer.ts";
 import type { Arrival } from "./accept/arrival.ts";
 import type { Cap } from "./accept/connection-caps.ts";
-import { type About, answerFailure, refusalOf } from "./accept/refusal.ts";
+import { aboutOf, answerFailure, refusalOf } from "./accept/refusal.ts";
 import type { Live } from "./base/live-set.ts";
 import { decideExchange } from "./decide/decide-exchange.ts";
 import type { Acquired } from "./forward/forwarder.ts";
 import { type Relaying, relay } from "./forward/relay.ts";
-import { nameOf } from "./identify/identify-destination.ts";
 import type { Trouble } from "./mirror.ts";
-import type { Decision, Denial, Permit } from "./model/decision.ts";
+import { type Decision, type Denial, deny, type Permit } from "./model/decision.ts";
 import type { Question } from "./model/exchange.ts";
-import { Failure } from "./model/failure.ts";
+import { asFailure, cutOff, Failure } from "./model/failure.ts";
 import type { HttpVersion, Inbound, Upstream } from "./model/inbound.ts";
 import type { Leg, Outcome, Route } from "./model/leg.ts";
 import { hasToBeAsked, type Narrowed, type Narrowing, narrow } from "./narrow.ts";
@@ -46,8 +45,6 @@ export type Asking = Arrival & {
 };
 
 const NONE: readonly Setting[] = [];
-const TOO_MANY: Denial = { verdict: "deny", reason: "limit-exceeded", rule: undefined };
-const NO_TUNNEL: Denial = { verdict: "deny", reason: "method-refused", rule: undefined };
 /** What the upstream of an HTTP/2 client is offered. */
 const BOTH: readonly HttpVersion[] = ["h2", "http/1.1"];
 /** How often an exchange whose upstream went away untouched is sent again. */
@@ -134,8 +131,8 @@ function prepare(
   if (asked.denial !== undefined) return { stop: asked.denial };
   const { question } = asked;
   // In HTTP/2 a CONNECT comes as a stream, inside a tunnel: what went through would be judged by nobody (H11, M01).
-  if (arrival.request.method === "CONNECT") return { stop: NO_TUNNEL };
-  if (!cap.claim(question.client.sandbox)) return { stop: TOO_MANY };
+  if (arrival.request.method === "CONNECT") return { stop: deny("method-refused") };
+  if (!cap.claim(question.client.sandbox)) return { stop: deny("limit-exceeded") };
 
   const narrowed = arrival.narrowed?.force === force ? arrival.narrowed : undefined;
   const decision = decide({ question, force, inbound: arrival.inbound }, narrowed);
@@ -232,7 +229,7 @@ function begin(upstream: Upstream, { inbound, question, leg }: Ready, world: Wor
   };
   const live: Live<InForce> = {
     holds: (force) => objection(force) === undefined,
-    cut: () => relaying.cut(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop")),
+    cut: () => relaying.cut(cutOff()),
   };
   world.live.add(live);
   return { relaying, live, objection };
@@ -259,23 +256,10 @@ function refuse(denial: Denial, inbound: Inbound, record: ExchangeDraft): void {
 }
 
 function fail(error: unknown, inbound: Inbound, record: ExchangeDraft): void {
-  const failure =
-    error instanceof Failure
-      ? error
-      : new Failure("E_INTERNAL", "gate", "Something broke in the gate", { cause: error });
+  const failure = asFailure(error);
   record.failed(failure);
   // What the upstream did to its stream is done to the client's: that is what it would see without us.
   const carried = inbound.protocol === "h2" && failure.reset !== undefined;
   if (inbound.responded !== undefined || carried) inbound.abort(failure.reset);
   else answerInbound(inbound, answerFailure(failure, aboutOf(record)));
-}
-
-function aboutOf(record: ExchangeDraft): About {
-  const { destination } = record;
-  return {
-    host: destination === undefined ? undefined : nameOf(destination),
-    port: destination?.port,
-    connect: record.method === "CONNECT",
-    listener: record.listener,
-  };
 }

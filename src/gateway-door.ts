@@ -10,6 +10,7 @@ import { SyntheticNames } from "./base/synthetic.ts";
 import { identifyNeighbour } from "./identify/identify-neighbour.ts";
 import { runLookup } from "./lookup.ts";
 import type { GatewayEndpoint } from "./model/config.ts";
+import { deny } from "./model/decision.ts";
 import type { Client } from "./model/exchange.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { runTransparent } from "./transparent.ts";
@@ -139,7 +140,7 @@ class RunningDoor implements GatewayDoor {
     if (original !== undefined) {
       record.asked({ client: undefined, destination: { kind: "address", ...original } });
     }
-    record.refused({ verdict: "deny", reason: "identity-unknown", rule: undefined });
+    record.refused(deny("identity-unknown"));
     record.end();
     socket.resetAndDestroy();
   }

@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import type { Cap } from "./accept/connection-caps.ts";
 import { listen } from "./accept/listener.ts";
 import { isCrossSite } from "./accept/page-guard.ts";
-import { type About, type Answer, answerFailure, refusalOf } from "./accept/refusal.ts";
+import { type Answer, aboutOf, answerFailure, refusalOf } from "./accept/refusal.ts";
 import type { ReverseClient } from "./accept/reverse-client.ts";
 import { answerReply, type BaseArrival, createReverseListener } from "./accept/reverse-listener.ts";
 import { createReverseRelay, type ReverseRelay } from "./accept/reverse-relay.ts";
@@ -14,9 +14,9 @@ import { identifyClient } from "./identify/identify-client.ts";
 import { destinationOf, nameOf } from "./identify/identify-destination.ts";
 import type { Door } from "./model/arrival.ts";
 import type { Endpoint } from "./model/config.ts";
-import type { Reason } from "./model/decision.ts";
+import { deny, type Reason } from "./model/decision.ts";
 import type { Client, Destination } from "./model/exchange.ts";
-import { Failure } from "./model/failure.ts";
+import { asFailure, Failure } from "./model/failure.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { type BaseUrl, parseBaseUrl } from "./wire/base-url.ts";
 import { tokenMatches, type World } from "./world.ts";
@@ -147,16 +147,13 @@ class RunningDoor implements ReverseDoor {
   }
 
   #refuse(reason: Reason, record: ExchangeDraft): Answer {
-    const denial = { verdict: "deny", reason, rule: undefined } as const;
+    const denial = deny(reason);
     record.refused(denial);
     return answered(refusalOf(denial, aboutOf(record)), record);
   }
 
   #fail(error: unknown, record: ExchangeDraft): Answer {
-    const failure =
-      error instanceof Failure
-        ? error
-        : new Failure("E_INTERNAL", "gate", "Something broke in the gate", { cause: error });
+    const failure = asFailure(error);
     record.failed(failure);
     return answered(answerFailure(failure, aboutOf(record)), record);
   }
@@ -166,14 +163,6 @@ function answered(answer: Answer, record: ExchangeDraft): Answer {
   record.status = answer.status;
   record.end();
   return answer;
-}
-
-function aboutOf({ destination }: ExchangeDraft): About {
-  return {
-    host: destination === undefined ? undefined : nameOf(destination),
-    port: destination?.port,
-    connect: false,
-  };
 }
 
 /** The credentials of the path, as a proxy would have been sent them. */

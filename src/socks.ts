@@ -5,6 +5,7 @@ import type { Cap } from "./accept/connection-caps.ts";
 import { Socks5Connection } from "./accept/socks5-connection.ts";
 import { identifyClient } from "./identify/identify-client.ts";
 import type { Door } from "./model/arrival.ts";
+import { deny } from "./model/decision.ts";
 import { Failure } from "./model/failure.ts";
 import type { Raw } from "./model/inbound.ts";
 import { ExchangeDraft } from "./record/draft.ts";
@@ -21,6 +22,7 @@ export interface SocksSetting {
 
 export function runSocks(raw: Raw, socket: Socket, { door, cap, world, connect }: SocksSetting): void {
   const socks: Door = { ...door, listener: "socks" };
+  countAsSocks(socket, door, world);
   new Socks5Connection(
     socket,
     socks,
@@ -38,12 +40,23 @@ export function runSocks(raw: Raw, socket: Socket, { door, cap, world, connect }
   ).begin(raw.early);
 }
 
+/** It was counted before its first byte said what it speaks. */
+function countAsSocks(socket: Socket, { listener }: Door, { recorder }: World): void {
+  recorder.connectionClosed(listener);
+  recorder.connectionOpened("socks");
+  socket.once("close", () => {
+    recorder.connectionClosed("socks");
+    // Whoever counted it in counts it out.
+    recorder.connectionOpened(listener);
+  });
+}
+
 function recordFailed(outcome: Failure | "identity-unknown", door: Door, world: World): void {
   const record = new ExchangeDraft(world.recorder, door);
   record.policy = world.inForce().digest;
   record.protocol = "tls-tunnel";
   record.visibility = "destination";
   if (outcome instanceof Failure) record.failed(outcome);
-  else record.refused({ verdict: "deny", reason: outcome, rule: undefined });
+  else record.refused(deny(outcome));
   record.end();
 }

@@ -7,13 +7,13 @@ import { RawInbound } from "./accept/raw-inbound.ts";
 import { carryOut, inspect, serve } from "./connection.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import type { Door, Original } from "./model/arrival.ts";
-import type { Denial } from "./model/decision.ts";
+import { type Denial, deny } from "./model/decision.ts";
 import type { Destination, Listener, Question, Scheme } from "./model/exchange.ts";
-import { Failure } from "./model/failure.ts";
+import { asFailure, Failure } from "./model/failure.ts";
 import type { ExchangeRecord } from "./model/record.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { ALERT, tlsAlert } from "./wire/tls-alert.ts";
-import { type ClientConnection, refuseOriginal, unnamed, type World } from "./world.ts";
+import { admit, type ClientConnection, refuseOriginal, unnamed, type World } from "./world.ts";
 
 const NOTHING = Buffer.alloc(0);
 
@@ -38,16 +38,8 @@ export function runTransparent(
   world: World,
 ): void {
   const { address } = original.client;
-  const cap = world.caps.open(address);
-  if (cap === undefined) {
-    socket.resetAndDestroy();
-    return;
-  }
-  world.recorder.connectionOpened(listener);
-  socket.once("close", () => {
-    cap.release();
-    world.recorder.connectionClosed(listener);
-  });
+  const cap = admit(socket, address, listener, world);
+  if (cap === undefined) return;
   const door: Door = {
     listener,
     address,
@@ -85,10 +77,7 @@ async function judge(judging: Judging): Promise<void> {
     if (end === "handed") return;
     if (end !== undefined) refuse(end, judging);
   } catch (error) {
-    const failure =
-      error instanceof Failure
-        ? error
-        : new Failure("E_INTERNAL", "gate", "Something broke in the gate", { cause: error });
+    const failure = asFailure(error);
     record.failed(failure);
     if (!socket.destroyed) socket.resetAndDestroy();
   }
@@ -237,8 +226,4 @@ function destinationOf({ name, address, port }: Original): Destination {
 
 function questionOf({ client }: Original, destination: Destination, scheme: Scheme): Question {
   return { client, destination, scheme, visibility: "destination", request: undefined };
-}
-
-function deny(reason: Denial["reason"]): Denial {
-  return { verdict: "deny", reason, rule: undefined };
 }

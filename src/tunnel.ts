@@ -6,9 +6,9 @@ import { parseIpAddress } from "./base/ip.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import { splice } from "./forward/splice.ts";
 import { nameOf } from "./identify/identify-destination.ts";
-import type { ConnectionDecision, Denial, Reason } from "./model/decision.ts";
+import { type ConnectionDecision, type Denial, deny, type Reason } from "./model/decision.ts";
 import type { IpAddress, Question } from "./model/exchange.ts";
-import { Failure } from "./model/failure.ts";
+import { cutOff, Failure } from "./model/failure.ts";
 import type { Raw } from "./model/inbound.ts";
 import type { ExchangeDraft } from "./record/draft.ts";
 import { type ClientHello, readClientHello } from "./wire/client-hello.ts";
@@ -114,7 +114,7 @@ async function pass(
   const joined = splice(client, upstream, decision.opaque ? { limits, deadlines, turn, admit } : world);
   const live = {
     holds: (force: InForce) => objection(force) === undefined,
-    cut: () => joined.cut(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop")),
+    cut: () => joined.cut(cutOff()),
   };
   world.live.add(live);
   const spliced = await joined.done;
@@ -133,7 +133,7 @@ function objectionOf(
   peer: IpAddress | undefined,
   { arrival, question, decision: { opaque, allowance }, world }: Tunnelling,
 ): Denial | undefined {
-  if (isStranger(arrival.door, question.client, force)) return deny("identity-unknown", undefined);
+  if (isStranger(arrival.door, question.client, force)) return deny("identity-unknown");
   const again = decideConnection(question, force.policy);
   if (again.verdict === "deny") return again;
   if (again.verdict === "inspect" || (opaque && !again.opaque)) {
@@ -151,10 +151,6 @@ function disagreement(hello: ClientHello, question: Question): Reason | undefine
 
 function ended(reason: Reason, rule: string | undefined): TunnelEnd {
   return { kind: "ended", denial: deny(reason, rule) };
-}
-
-function deny(reason: Reason, rule: string | undefined): Denial {
-  return { verdict: "deny", reason, rule };
 }
 
 const NOTHING = Buffer.alloc(0);

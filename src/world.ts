@@ -1,7 +1,8 @@
 /** What the sentences share: the world they act on, and the steps that both of them take. */
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { Socket } from "node:net";
 import type { Asking } from "./accept/arrival.ts";
-import type { ConnectionCaps } from "./accept/connection-caps.ts";
+import type { Cap, ConnectionCaps } from "./accept/connection-caps.ts";
 import type { LiveSet } from "./base/live-set.ts";
 import { classifyAddress } from "./decide/address-class.ts";
 import { decideAddress, type Surroundings } from "./decide/decide-address.ts";
@@ -13,8 +14,16 @@ import { identifyClient } from "./identify/identify-client.ts";
 import { identifyDestination, nameOf } from "./identify/identify-destination.ts";
 import type { Door, Original } from "./model/arrival.ts";
 import type { Deadlines } from "./model/deadline.ts";
-import type { Denial, Permit, Reason } from "./model/decision.ts";
-import type { Client, Destination, IpAddress, Question, Scheme, Visibility } from "./model/exchange.ts";
+import { type Denial, deny, type Permit, type Reason } from "./model/decision.ts";
+import type {
+  Client,
+  Destination,
+  IpAddress,
+  Listener,
+  Question,
+  Scheme,
+  Visibility,
+} from "./model/exchange.ts";
 import { clientLeft, Failure } from "./model/failure.ts";
 import type { Inbound } from "./model/inbound.ts";
 import type { Route } from "./model/leg.ts";
@@ -66,6 +75,26 @@ export interface InForce {
   readonly hooks: readonly HookSource[];
   readonly hookOptions: HookOptions;
   readonly approvals: ApprovalOptions;
+}
+
+/** Counts a connection in until it closes; one too many is reset, and undefined. */
+export function admit(
+  socket: Socket,
+  address: string,
+  listener: Listener,
+  { caps, recorder }: World,
+): Cap | undefined {
+  const cap = caps.open(address);
+  if (cap === undefined) {
+    socket.resetAndDestroy();
+    return undefined;
+  }
+  recorder.connectionOpened(listener);
+  socket.once("close", () => {
+    cap.release();
+    recorder.connectionClosed(listener);
+  });
+  return cap;
 }
 
 export type Asked =
@@ -234,10 +263,6 @@ export async function reach<T>(
 }
 
 const HTTP1 = ["http/1.1"] as const;
-
-function deny(reason: Denial["reason"]): Denial {
-  return { verdict: "deny", reason, rule: undefined };
-}
 
 /** Compares in constant time; false where the token is not to be had. */
 export function tokenMatches(secrets: Secrets, key: string, presented: string): boolean {

@@ -27,9 +27,23 @@ test("runSocks: what comes to no request leaves one record", async () => {
   stop();
 });
 
+test("runSocks: the connection is counted as one of socks, until it closes", async () => {
+  const { client, counted, asked, stop } = await open();
+  assert.deepEqual(Object.fromEntries(counted), { explicit: 0, socks: 1 });
+  client.write(Buffer.from("0501000501000301610050", "hex"));
+  const { transport } = await asked;
+  const closed = once(transport, "close");
+  stop();
+  await closed;
+  // The listener's own count goes down after this.
+  assert.deepEqual(Object.fromEntries(counted), { explicit: 1, socks: 0 });
+});
+
 async function open(): Promise<{
   readonly client: Socket;
   readonly asked: Promise<Asking>;
+  /** What is counted as open, by listener; `explicit` was counted in before. */
+  readonly counted: Map<string, number>;
   readonly recorded: Promise<ExchangeRecord>;
   stop(): void;
 }> {
@@ -40,10 +54,16 @@ async function open(): Promise<{
   const [socket] = (await once(server, "connection")) as [Socket];
   const asked = Promise.withResolvers<Asking>();
   const recorded = Promise.withResolvers<ExchangeRecord>();
+  const counted = new Map([["explicit", 1]]);
+  const count = (listener: string, by: number) => counted.set(listener, (counted.get(listener) ?? 0) + by);
   const world = {
     limits: DEFAULT_LIMITS,
     deadlines: createDeadlines(0),
-    recorder: { exchange: recorded.resolve },
+    recorder: {
+      exchange: recorded.resolve,
+      connectionOpened: (listener: string) => count(listener, 1),
+      connectionClosed: (listener: string) => count(listener, -1),
+    },
     inForce: () => ({ sandboxes: [], secrets: undefined, digest: "" }),
   } as unknown as World;
   const door = {
@@ -61,5 +81,5 @@ async function open(): Promise<{
     socket.destroy();
     server.close();
   };
-  return { client, asked: asked.promise, recorded: recorded.promise, stop };
+  return { client, counted, asked: asked.promise, recorded: recorded.promise, stop };
 }

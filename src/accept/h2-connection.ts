@@ -13,7 +13,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Claims, Door } from "../model/arrival.ts";
 import type { Expiring } from "../model/deadline.ts";
-import { Failure } from "../model/failure.ts";
+import { asFailure, Failure } from "../model/failure.ts";
 import type { Limits } from "../model/limits.ts";
 import { parseAuthority } from "../wire/authority.ts";
 import { headerListSize } from "../wire/h2-fields.ts";
@@ -149,7 +149,7 @@ export class Http2Connection implements StreamHost, Expiring {
       request = readH2Request(pairs, whole, this.#around.limits);
       claims = claimsOf(request);
     } catch (error) {
-      this.#refuse(stream, asFailure(error));
+      this.#refuse(stream, asFailure(error, "The request could not be read"));
       return;
     }
     const sensitive = sensitiveOf(headers);
@@ -285,12 +285,6 @@ function say(stream: ServerHttp2Stream, answer: Answer): void {
   stream.end(answer.body);
   stream.once("finish", () => setImmediate(() => stream.close(NGHTTP2_NO_ERROR)));
   stream.resume();
-}
-
-function asFailure(error: unknown): Failure {
-  return error instanceof Failure
-    ? error
-    : new Failure("E_INTERNAL", "gate", "The request could not be read", { cause: error });
 }
 
 function ignore(): void {}

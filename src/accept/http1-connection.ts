@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import type { Door } from "../model/arrival.ts";
 import type { Expiring } from "../model/deadline.ts";
 import type { FieldLines } from "../model/exchange.ts";
-import { asFailure, clientLeft, Failure } from "../model/failure.ts";
+import { asFailure, clientLeft, cutOff, Failure } from "../model/failure.ts";
 import type { Raw } from "../model/inbound.ts";
 import { SOCKS_VERSION } from "../wire/socks5.ts";
 import { answerBytes } from "./answer.ts";
@@ -77,7 +77,7 @@ export class Http1Connection implements InboundHost, Expiring {
 
   /** Cuts whatever is under way. */
   cut(): void {
-    this.#breakOff(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop"));
+    this.#breakOff(cutOff());
   }
 
   expired(): void {

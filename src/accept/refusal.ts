@@ -13,6 +13,21 @@ export interface About {
   readonly listener?: Listener;
 }
 
+/** What an exchange was about, as its record has it. */
+export function aboutOf({
+  host,
+  port,
+  method,
+  listener,
+}: {
+  readonly host: string | undefined;
+  readonly port: number | undefined;
+  readonly method: string | undefined;
+  readonly listener: Listener;
+}): About {
+  return { host, port, connect: method === "CONNECT", listener };
+}
+
 /** A whole response; the caller adds its framing and leaves the body out where the request was HEAD. */
 export interface Answer {
   readonly status: number;

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { Failure } from "../model/failure.ts";
+import { asFailure, Failure } from "../model/failure.ts";
 import type { Limits } from "../model/limits.ts";
 import { type ParsedRequest, parseRequestHead } from "../wire/request-head.ts";
 import { answerBytes, headOf } from "./answer.ts";
@@ -152,7 +152,10 @@ class Front {
     try {
       request = reread(arrival.message, this.#limits);
     } catch (error) {
-      answerReply(arrival, this.#handlers.malformed(asFailure(error), arrival.client));
+      answerReply(
+        arrival,
+        this.#handlers.malformed(asFailure(error, "The request could not be read"), arrival.client),
+      );
       return;
     }
     this.#handlers.request({ ...arrival, request });
@@ -219,10 +222,4 @@ function failureOf({ code = "" }: NodeJS.ErrnoException): Failure | undefined {
   if (!code.startsWith("HPE_") || code === "HPE_CLOSED_CONNECTION") return undefined;
   const status = STATUS_OF_CODE.get(code) ?? 400;
   return new Failure("E_BAD_REQUEST", "client", "Malformed request", { status });
-}
-
-function asFailure(error: unknown): Failure {
-  return error instanceof Failure
-    ? error
-    : new Failure("E_INTERNAL", "gate", "The request could not be read", { cause: error });
 }

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Door } from "../model/arrival.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { Framing, RequestHead, ResponseHead } from "../model/exchange.ts";
-import { clientLeft, Failure } from "../model/failure.ts";
+import { asFailure, clientLeft, Failure } from "../model/failure.ts";
 import type { Inbound, InboundEvents, Raw } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import {
@@ -84,9 +84,7 @@ export class Socks5Connection implements Expiring {
       for (let more = true; more; ) more = this.#advance();
     } catch (error) {
       if (this.#step === "request") this.#socket.write(socksReply(REPLY.failure));
-      this.#fail(
-        error instanceof Failure ? error : new Failure("E_INTERNAL", "gate", "Something broke in the gate"),
-      );
+      this.#fail(asFailure(error));
     }
   };
 

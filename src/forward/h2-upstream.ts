@@ -8,7 +8,7 @@ import {
 import { type Ending, watchEnd } from "../base/genuine-end.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
-import { Failure } from "../model/failure.ts";
+import { asFailure, Failure } from "../model/failure.ts";
 import type { OutboundEvents, Raw, Upstream } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import { isGrpc } from "../wire/grpc.ts";
@@ -164,12 +164,7 @@ export class Http2Upstream implements Upstream, Expiring {
       step();
     } catch (error) {
       this.#close(constants.NGHTTP2_PROTOCOL_ERROR);
-      this.#fail(
-        error instanceof Failure
-          ? error
-          : new Failure("E_INTERNAL", "gate", "The response could not be read", { cause: error }),
-        false,
-      );
+      this.#fail(asFailure(error, "The response could not be read"), false);
     }
   }
 

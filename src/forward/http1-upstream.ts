@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { parseIpAddress } from "../base/ip.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
-import { Failure } from "../model/failure.ts";
+import { asFailure, Failure } from "../model/failure.ts";
 import type { OutboundEvents, Raw, Upstream } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Turn } from "../model/turn.ts";
@@ -177,7 +177,7 @@ export class Http1Upstream implements Upstream, Expiring {
       if (this.#response === undefined) this.#takeHead(bytes);
       else this.#takeBody(bytes, 0);
     } catch (error) {
-      this.#fail(asFailure(error));
+      this.#fail(asFailure(error, "The response could not be read"));
     }
   };
 
@@ -291,10 +291,4 @@ export class Http1Upstream implements Upstream, Expiring {
     this.destroy();
     events?.failed(failure, this.#untouched);
   }
-}
-
-function asFailure(error: unknown): Failure {
-  return error instanceof Failure
-    ? error
-    : new Failure("E_INTERNAL", "gate", "The response could not be read", { cause: error });
 }

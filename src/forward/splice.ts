@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
-import { Failure } from "../model/failure.ts";
+import { asFailure, Failure } from "../model/failure.ts";
 import type { Raw } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Turn } from "../model/turn.ts";
@@ -151,9 +151,7 @@ class Joined implements Splice, Expiring {
     this.#around.deadlines.remove(this);
     this.#client.pause();
     reset(this.#upstream);
-    this.#settle(
-      error instanceof Failure ? error : new Failure("E_INTERNAL", "gate", "Bytes could not be judged"),
-    );
+    this.#settle(asFailure(error, "Bytes could not be judged"));
   }
 
   #join(from: Duplex, to: Duplex, pass: (bytes: Buffer) => Buffer | undefined): void {

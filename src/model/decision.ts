@@ -48,6 +48,10 @@ export interface Denial {
   readonly detail?: string;
 }
 
+export function deny(reason: Reason, rule?: string): Denial {
+  return { verdict: "deny", reason, rule };
+}
+
 /** What to do with a connection before anything inside it has been seen. */
 export type ConnectionDecision =
   | Denial

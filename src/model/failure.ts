@@ -47,7 +47,12 @@ export function clientLeft(): Failure {
   return new Failure("E_BAD_REQUEST", "client", "The client went away", { status: CLIENT_LEFT });
 }
 
+/** What is under way was ended by the operator: nothing broke. */
+export function cutOff(): Failure {
+  return new Failure("E_INTERNAL", "operator", "Cut by a change of policy or a stop");
+}
+
 /** What was thrown, if it is a failure; anything else is a fault of ours, and `message` says in what. */
-export function asFailure(error: unknown, message: string): Failure {
+export function asFailure(error: unknown, message = "Something broke in the gate"): Failure {
   return error instanceof Failure ? error : new Failure("E_INTERNAL", "gate", message, { cause: error });
 }

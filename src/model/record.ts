@@ -1,7 +1,7 @@
 /** What is written of an exchange: facts without payload. Shapes only. */
 import type { Reason } from "./decision.ts";
 import type { Listener, Visibility } from "./exchange.ts";
-import type { FailureCode } from "./failure.ts";
+import type { FailureCode, Fault } from "./failure.ts";
 
 /** A metric label: closed. */
 export type Protocol = "http/1.1" | "h2" | "ws" | "grpc" | "tls-tunnel" | "tcp" | "dns";
@@ -36,6 +36,8 @@ export interface ExchangeRecord {
   readonly bytesIn: number;
   readonly durationMs: number;
   readonly failure: FailureCode | undefined;
+  /** On whose side it failed. Metric only. */
+  readonly fault?: Fault | undefined;
   /** Milliseconds spent in the gate itself before the request was sent; undefined if it never was. Metric only. */
   readonly overheadMs: number | undefined;
 }

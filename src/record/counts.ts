@@ -116,8 +116,8 @@ function countExchange(cells: Cells, record: ExchangeRecord): void {
   }
   cells.bytes.out += record.bytesOut;
   cells.bytes.in += record.bytesIn;
-  // A time-out before there was a decision is the client's own.
-  if (record.failure !== undefined && record.reason !== undefined && isUpstreamCode(record.failure)) {
+  // A time-out may be the client's own.
+  if (record.failure !== undefined && record.fault === "upstream" && isUpstreamCode(record.failure)) {
     add(cells.failures, record.failure, 1);
   }
 }

@@ -1,7 +1,7 @@
 /** The record of one exchange while it is still under way; it is written exactly once. */
 import type { Decision, Denial, Reason } from "../model/decision.ts";
 import type { Client, Destination, Listener, Visibility } from "../model/exchange.ts";
-import { CLIENT_LEFT, type Failure, type FailureCode } from "../model/failure.ts";
+import { CLIENT_LEFT, type Failure, type FailureCode, type Fault } from "../model/failure.ts";
 import type { ExchangeRecord, Protocol, Recorder } from "../model/record.ts";
 
 /** It is the record itself, so that nothing is copied when the exchange is over. */
@@ -31,6 +31,7 @@ export class ExchangeDraft implements ExchangeRecord {
   bytesIn = 0;
   durationMs = 0;
   failure: FailureCode | undefined = undefined;
+  fault: Fault | undefined = undefined;
   /** Told of the record once it is written. */
   whenWritten: ((record: ExchangeRecord) => void) | undefined = undefined;
   overheadMs: number | undefined = undefined;
@@ -73,7 +74,10 @@ export class ExchangeDraft implements ExchangeRecord {
   failed(failure: Failure): void {
     // A client that went away is no failure of anybody's; its record has neither status nor code.
     if (failure.status !== CLIENT_LEFT) this.failure = failure.code;
-    if (failure.code === "E_INTERNAL" && failure.cause !== undefined) this.#recorder.broke(failure.cause);
+    this.fault = failure.fault;
+    if (failure.code === "E_INTERNAL" && failure.fault === "gate") {
+      this.#recorder.broke(failure.cause ?? failure);
+    }
   }
 
   relayed(counts: { readonly bytesOut: number; readonly bytesIn: number }): void {

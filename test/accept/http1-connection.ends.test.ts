@@ -178,7 +178,7 @@ test("cut resets whatever is under way and tells the exchange", async (context) 
   const heard = hear();
   (await served.request(0)).start(heard);
   served.connection.cut();
-  assert.equal(heard.lost()?.fault, "gate");
+  assert.equal(heard.lost()?.fault, "operator");
   assert.equal(await served.peer.ended, "reset");
   await eventually(() => served.closed === 1);
 });

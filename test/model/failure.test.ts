@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asFailure, Failure } from "../../src/model/failure.ts";
+import { asFailure, cutOff, Failure } from "../../src/model/failure.ts";
 
 test("Failure carries its code and its fault, and a status and a cause where they are given", () => {
   const cause = new Error("Below");
@@ -29,4 +29,8 @@ test("asFailure keeps a failure, and calls anything else a fault of ours", () =>
     [code, fault, message, cause],
     ["E_INTERNAL", "gate", "The request could not be read", bug],
   );
+});
+
+test("cutOff is the operator's doing, not a fault of ours", () => {
+  assert.deepEqual([cutOff().code, cutOff().fault], ["E_INTERNAL", "operator"]);
 });

@@ -31,13 +31,14 @@ test("counting takes an overhead only from an exchange whose request left", () =
   assert.equal(cells.overhead.count, 1);
 });
 
-test("counting holds a time-out against the upstream only once the exchange was decided", () => {
+test("counting holds a time-out against the upstream only where it was the upstream's", () => {
   const cells = createCells(configured);
   const { exchange } = counting(cells);
-  exchange({ ...RECORD, failure: "E_TIMEOUT", reason: undefined });
+  // A slow upload: decided, sent in part, and given up.
+  exchange({ ...RECORD, failure: "E_TIMEOUT", fault: "client" });
   assert.equal(cells.failures["E_TIMEOUT"], 0);
-  exchange({ ...RECORD, failure: "E_TIMEOUT" });
-  exchange({ ...RECORD, failure: "E_INTERNAL" });
+  exchange({ ...RECORD, failure: "E_TIMEOUT", fault: "upstream" });
+  exchange({ ...RECORD, failure: "E_INTERNAL", fault: "gate" });
   assert.equal(cells.failures["E_TIMEOUT"], 1);
   assert.equal(cells.failures["E_INTERNAL"], undefined);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Allowance, Permit } from "../../src/model/decision.ts";
-import { Failure } from "../../src/model/failure.ts";
+import { asFailure, cutOff, Failure } from "../../src/model/failure.ts";
 import type { ExchangeRecord } from "../../src/model/record.ts";
 import { ExchangeDraft } from "../../src/record/draft.ts";
 import { ask } from "../decide/build.ts";
@@ -57,10 +57,12 @@ test("failed tells the recorder of what broke in the gate itself, and of nothing
   const { draft, broken } = make();
   const cause = new TypeError("Something inside");
   draft.failed(new Failure("E_CONNECT", "upstream", "Refused", { cause }));
-  draft.failed(new Failure("E_INTERNAL", "gate", "Cut by a change of policy or a stop"));
+  draft.failed(cutOff());
   assert.deepEqual(broken, []);
-  draft.failed(new Failure("E_INTERNAL", "gate", "Something broke in the gate", { cause }));
-  assert.deepEqual(broken, [cause]);
+  draft.failed(asFailure(cause));
+  const own = new Failure("E_INTERNAL", "gate", "A stream does not leave HTTP/2");
+  draft.failed(own);
+  assert.deepEqual(broken, [cause, own]);
 });
 
 test("decided takes down an allowance, and what would have denied", () => {

@@ -69,7 +69,14 @@ function exercise(metrics: Metrics): void {
     injected: [],
     overheadMs: undefined,
   });
-  metrics.exchange({ ...RECORD, protocol: "ws", listener: "jail", failure: "E_CONNECT", sandbox: undefined });
+  metrics.exchange({
+    ...RECORD,
+    protocol: "ws",
+    listener: "jail",
+    failure: "E_CONNECT",
+    fault: "upstream",
+    sandbox: undefined,
+  });
   metrics.exchange({ ...RECORD, verdict: "deny", reason: undefined, rule: undefined, failure: "E_TIMEOUT" });
   metrics.exchange({ ...RECORD, failure: "E_INTERNAL", rule: "not.configured.example", sandbox: "nor-this" });
   metrics.upstreamConnected(20);
