@@ -14,6 +14,7 @@ import { decideExchange } from "./decide/decide-exchange.ts";
 import type { Acquired } from "./forward/forwarder.ts";
 import { type Relaying, relay } from "./forward/relay.ts";
 import type { Trouble } from "./mirror.ts";
+import type { Door } from "./model/arrival.ts";
 import { type Decision, type Denial, deny, type Permit } from "./model/decision.ts";
 import type { Question } from "./model/exchange.ts";
 import { asFailure, cutOff, Failure } from "./model/failure.ts";
@@ -29,6 +30,7 @@ import { websocketRequest } from "./wire/upgrade.ts";
 import {
   ask,
   type InForce,
+  isStranger,
   reach,
   refusePeer,
   renderInjections,
@@ -106,6 +108,7 @@ async function proceed(
 
 interface Ready {
   readonly inbound: Inbound;
+  readonly door: Door;
   readonly force: InForce;
   readonly question: Question;
   readonly leg: Leg;
@@ -147,10 +150,10 @@ function prepare(
   if (rendered.denial !== undefined) return { stop: rendered.denial };
   const leg = legOf(arrival, permit, rendered.injections, narrowed?.settings ?? NONE);
   if (leg.upgrade) record.protocol = "ws";
-  const { inbound, trouble } = arrival;
+  const { inbound, door, trouble } = arrival;
   const http1 = routeOf(permit, rendered.generation, force, world);
   const route = inbound.protocol === "h2" ? { ...http1, alpn: BOTH } : http1;
-  return { inbound, force, question, leg, route, trouble };
+  return { inbound, door, force, question, leg, route, trouble };
 }
 
 /** What policy says, and where it allows, what the hooks made of that. */
@@ -216,7 +219,7 @@ interface Running {
 }
 
 /** While bytes move, a change of policy may end them. */
-function begin(upstream: Upstream, { inbound, question, leg }: Ready, world: World): Running {
+function begin(upstream: Upstream, { inbound, door, question, leg }: Ready, world: World): Running {
   if (leg.upgrade && inbound.protocol === "h2" && !upstream.websockets) {
     upstream.destroy();
     throw new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The upstream takes no WebSocket over HTTP/2");
@@ -224,6 +227,7 @@ function begin(upstream: Upstream, { inbound, question, leg }: Ready, world: Wor
   const relaying = relay(inbound, upstream, leg, world);
   const { peer } = upstream;
   const objection = (force: InForce): Denial | undefined => {
+    if (isStranger(door, question.client, force)) return deny("identity-unknown");
     const decision = decideExchange(question, force.policy);
     return decision.verdict === "deny" ? decision : refusePeer(decision.permit, peer, force, world);
   };

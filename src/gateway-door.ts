@@ -7,11 +7,12 @@ import { createListener, listen } from "./accept/listener.ts";
 import type { OriginalDestination, Redirections } from "./accept/original-destination.ts";
 import { parseIpAddress } from "./base/ip.ts";
 import { SyntheticNames } from "./base/synthetic.ts";
-import { identifyNeighbour } from "./identify/identify-neighbour.ts";
+import { identifyNeighbour, type NeighbourClaims } from "./identify/identify-neighbour.ts";
 import { runLookup } from "./lookup.ts";
 import type { GatewayEndpoint } from "./model/config.ts";
 import { deny } from "./model/decision.ts";
 import type { Client } from "./model/exchange.ts";
+import type { SandboxSource } from "./model/policy.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { runTransparent } from "./transparent.ts";
 import type { World } from "./world.ts";
@@ -75,8 +76,9 @@ class RunningDoor implements GatewayDoor {
 
   #take(socket: Socket): void {
     const original = this.#options.redirections.originalOf(socket);
-    const client = original && this.#identify(socket);
-    if (original === undefined || client === undefined) {
+    const claims = original && this.#claimsOf(socket);
+    const client = claims && this.#known(claims);
+    if (original === undefined || claims === undefined || client === undefined) {
       this.#turnAway(socket, original);
       return;
     }
@@ -84,30 +86,33 @@ class RunningDoor implements GatewayDoor {
     const { address, port } = original;
     // Until the end of the connection its address keeps its name.
     socket.once("close", names.hold(address));
-    runTransparent(socket, { client, address, port, name: names.nameOf(address) }, "gateway", this.#world);
+    const identify = (sandboxes: readonly SandboxSource[]): Client | undefined =>
+      identifyNeighbour(claims, sandboxes, this.#options.gateway.interfaces);
+    const origin = { client, address, port, name: names.nameOf(address), identify };
+    runTransparent(socket, origin, "gateway", this.#world);
   }
 
   #takeDns(socket: Socket): void {
     const original = this.#options.redirections.originalOf(socket);
-    const client = original && this.#identify(socket);
+    const claims = original && this.#claimsOf(socket);
+    const client = claims && this.#known(claims);
     if (client === undefined || original?.port !== DNS_PORT) this.#turnAway(socket, original);
     else this.#frontOf(client).dns.serveTcp(socket);
   }
 
   /** No answer at all for whoever is nobody here: it may not be the one whom its address names. */
   #takeDatagram(socket: Datagrams, message: Buffer, peer: RemoteInfo): void {
-    const client = this.#known(addressOf(peer.address), undefined);
+    const client = this.#known({ address: addressOf(peer.address), interface: undefined });
     if (client !== undefined) this.#frontOf(client).dns.answerDatagram(socket, message, peer);
   }
 
-  #identify(socket: Socket): Client | undefined {
+  #claimsOf(socket: Socket): NeighbourClaims | undefined {
     const via = this.#options.redirections.interfaceOf(socket);
-    return via === undefined ? undefined : this.#known(addressOf(socket.remoteAddress), via);
+    return via === undefined ? undefined : { address: addressOf(socket.remoteAddress), interface: via };
   }
 
-  #known(address: string, via: string | undefined): Client | undefined {
-    const { sandboxes } = this.#world.inForce();
-    return identifyNeighbour({ address, interface: via }, sandboxes, this.#options.gateway.interfaces);
+  #known(claims: NeighbourClaims): Client | undefined {
+    return identifyNeighbour(claims, this.#world.inForce().sandboxes, this.#options.gateway.interfaces);
   }
 
   #frontOf({ sandbox }: Client): Front {

@@ -10,7 +10,6 @@ import { createReverseRelay, type ReverseRelay } from "./accept/reverse-relay.ts
 import { createStreamPair, type StreamEnd } from "./accept/stream-pair.ts";
 import { parseIpAddress } from "./base/ip.ts";
 import { serve } from "./connection.ts";
-import { identifyClient } from "./identify/identify-client.ts";
 import { destinationOf, nameOf } from "./identify/identify-destination.ts";
 import type { Door } from "./model/arrival.ts";
 import type { Endpoint } from "./model/config.ts";
@@ -19,7 +18,7 @@ import type { Client, Destination } from "./model/exchange.ts";
 import { asFailure, Failure } from "./model/failure.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { type BaseUrl, parseBaseUrl } from "./wire/base-url.ts";
-import { tokenMatches, type World } from "./world.ts";
+import { identify, type World } from "./world.ts";
 
 export interface ReverseDoor {
   /** Rejects with `E_CONFIG` where the address cannot be had. */
@@ -101,13 +100,11 @@ class RunningDoor implements ReverseDoor {
     const everywhere = host === "::" || host === "0.0.0.0";
     const place = { address: addressOf(localAddress), port: localPort, everywhere };
     if (isCrossSite(request.host, request.fields, place)) return "cross-site";
-    const { sandboxes, secrets } = this.#world.inForce();
     const claims = {
       address: addressOf(client.socket.remoteAddress),
       proxyAuthorization: basicOf(credentials),
     };
-    const matches = (key: string, presented: string): boolean => tokenMatches(secrets, key, presented);
-    return identifyClient(claims, sandboxes, matches) ?? "identity-unknown";
+    return identify(claims, this.#world.inForce()) ?? "identity-unknown";
   }
 
   #pass(arrival: BaseArrival, url: BaseUrl, client: Client, destination: Destination): void {

@@ -3,13 +3,12 @@ import type { Socket } from "node:net";
 import type { Asking } from "./accept/arrival.ts";
 import type { Cap } from "./accept/connection-caps.ts";
 import { Socks5Connection } from "./accept/socks5-connection.ts";
-import { identifyClient } from "./identify/identify-client.ts";
 import type { Door } from "./model/arrival.ts";
 import { deny } from "./model/decision.ts";
 import { Failure } from "./model/failure.ts";
 import type { Raw } from "./model/inbound.ts";
 import { ExchangeDraft } from "./record/draft.ts";
-import { tokenMatches, type World } from "./world.ts";
+import { identify, type World } from "./world.ts";
 
 export interface SocksSetting {
   /** The door of the listener; what comes of it is told apart as `socks`. */
@@ -27,12 +26,8 @@ export function runSocks(raw: Raw, socket: Socket, { door, cap, world, connect }
     socket,
     socks,
     {
-      identified: (proxyAuthorization) => {
-        const { sandboxes, secrets } = world.inForce();
-        const claims = { address: door.address, proxyAuthorization };
-        const matches = (key: string, presented: string) => tokenMatches(secrets, key, presented);
-        return identifyClient(claims, sandboxes, matches) !== undefined;
-      },
+      identified: (proxyAuthorization) =>
+        identify({ address: door.address, proxyAuthorization }, world.inForce()) !== undefined,
       request: (arrival) => void connect(arrival, cap, world),
       failed: (outcome) => recordFailed(outcome, socks, world),
     },

@@ -1,5 +1,5 @@
 /** What the sentences share: the world they act on, and the steps that both of them take. */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Asking } from "./accept/arrival.ts";
 import type { Cap, ConnectionCaps } from "./accept/connection-caps.ts";
@@ -10,7 +10,7 @@ import type { Policy } from "./decide/policy.ts";
 import type { Forwarder } from "./forward/forwarder.ts";
 import type { ApprovalBook } from "./hooks/approvals.ts";
 import type { HookDesk } from "./hooks/hook-desk.ts";
-import { identifyClient } from "./identify/identify-client.ts";
+import { type ClientClaims, identifyClient, isStill } from "./identify/identify-client.ts";
 import { identifyDestination, nameOf } from "./identify/identify-destination.ts";
 import type { Door, Original } from "./model/arrival.ts";
 import type { Deadlines } from "./model/deadline.ts";
@@ -114,15 +114,10 @@ export function ask(
 ): Asked {
   const { claims, door, inbound } = arrival;
   const { agree, destination } = identifyDestination(claims, door);
-  const client =
-    door.tunnel?.client ??
-    door.original?.client ??
-    identifyClient(
-      { address: door.address, proxyAuthorization: claims.proxyAuthorization },
-      force.sandboxes,
-      (key, presented) => tokenMatches(force.secrets, key, presented),
-    );
-  if (client === undefined || isStranger(door, client, force)) {
+  const known = door.tunnel?.client ?? door.original?.client;
+  const { proxyAuthorization } = claims;
+  const client = known ?? identify({ address: door.address, proxyAuthorization }, force);
+  if (client === undefined || (known !== undefined && isStranger(door, known, force))) {
     return { client, destination, denial: deny("identity-unknown") };
   }
   const refused = refuseOriginal(door.original);
@@ -138,12 +133,26 @@ export function ask(
   return { client, destination, question: { client, destination, scheme, visibility, request } };
 }
 
+/** Who asks, by what it shows. */
+export function identify(claims: ClientClaims, { sandboxes, secrets }: InForce): Client | undefined {
+  return identifyClient(claims, sandboxes, (key, presented) => proofOf(secrets, key, presented));
+}
+
 /**
- * Nobody in particular, let in when no sandbox had a name yet: since a reload they have, and who is none of them gets
- * nothing. Behind a door of its own there is nobody else.
+ * Whoever was let in as a sandbox, or as nobody in particular, and would not be by the sandboxes that are now in
+ * force: its source, its interface or its token is another's by now, or nobody's.
  */
-export function isStranger(door: Door, { sandbox }: Client, force: InForce): boolean {
-  return sandbox === undefined && door.original === undefined && force.sandboxes.length > 0;
+export function isStranger({ original }: Door, client: Client, { sandboxes, secrets }: InForce): boolean {
+  const { sandbox } = client;
+  if (original === undefined) {
+    return !isStill(client, sandboxes, (key, proof) => proofHolds(secrets, key, proof));
+  }
+  if (original.identify === undefined) {
+    // Nobody else is behind a door of its own; but the sandbox may be gone.
+    return sandbox !== undefined && !sandboxes.some(({ id }) => id === sandbox);
+  }
+  const now = original.identify(sandboxes);
+  return now === undefined || now.sandbox !== sandbox;
 }
 
 /** What a name inside cannot mend: the sandbox's own loopback, where one of our listeners stands in it. */
@@ -264,12 +273,18 @@ export async function reach<T>(
 
 const HTTP1 = ["http/1.1"] as const;
 
-/** Compares in constant time; false where the token is not to be had. */
-export function tokenMatches(secrets: Secrets, key: string, presented: string): boolean {
-  const rendered = secrets.render(key);
-  return rendered.ok && timingSafeEqual(digestOf(rendered.value), digestOf(presented));
+/** Of this process alone: a proof that leaked would be of no use. */
+const PROOF_KEY = randomBytes(32);
+
+function proofOf(secrets: Secrets, key: string, presented: string): string | undefined {
+  const proof = createHmac("sha256", PROOF_KEY).update(presented, "latin1").digest("base64");
+  return proofHolds(secrets, key, proof) ? proof : undefined;
 }
 
-function digestOf(text: string): Buffer {
-  return createHash("sha256").update(text, "latin1").digest();
+/** Compares in constant time; false where the token is not to be had. */
+function proofHolds(secrets: Secrets, key: string, proof: string): boolean {
+  const rendered = secrets.render(key);
+  if (!rendered.ok) return false;
+  const right = createHmac("sha256", PROOF_KEY).update(rendered.value, "latin1").digest();
+  return timingSafeEqual(right, Buffer.from(proof, "base64"));
 }

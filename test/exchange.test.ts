@@ -176,6 +176,16 @@ test("runExchange decides again what waited while the policy changed", async (co
   assert.equal((await world.record(0)).verdict, "deny");
 });
 
+test("runExchange cuts what came of nobody in particular once sandboxes have names", async (context) => {
+  const { client, world } = await run(context, OPEN);
+  client.send(GET);
+  const origin = await world.origin(0);
+  await origin.until("GET");
+  world.reload({ ...OPEN, sandboxes: [{ id: "box" }] });
+  await client.until("identity-unknown");
+  assert.deepEqual([(await world.record(0)).reason, world.records.length], ["identity-unknown", 1]);
+});
+
 test("runExchange cuts what a new policy refuses, however its body is framed, and records a refusal", async (context) => {
   for (const half of [HALF, HALF_OF_CHUNKS, HALF_UNTIL_CLOSE]) {
     const { client, world } = await run(context, OPEN);

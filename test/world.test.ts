@@ -8,7 +8,7 @@ import type { Permit } from "../src/model/decision.ts";
 import { Failure } from "../src/model/failure.ts";
 import type { Inbound } from "../src/model/inbound.ts";
 import { createSecrets } from "../src/secrets/secrets.ts";
-import { ask, type InForce, reach, renderInjections, routeOf } from "../src/world.ts";
+import { ask, type InForce, identify, isStranger, reach, renderInjections, routeOf } from "../src/world.ts";
 import { ask as question } from "./decide/build.ts";
 import { createWorld } from "./support/world.ts";
 
@@ -69,6 +69,62 @@ test("ask knows a sandbox by its token and its source, and nobody by a wrong one
   const inside = { ...DOOR, tunnel: { client, destination: { ...destination, port: 80 } } };
   const asked = ask(arrival(inside, { ...CLAIMS, authority: undefined }), "request", force);
   assert.equal(asked.client, client);
+});
+
+test("isStranger tells whoever a reload made somebody else: another token, another source, no sandbox any more", (context) => {
+  const { world } = createWorld(context, {});
+  const token = (text: string) =>
+    createSecrets(new Map<string, Template>([["token", [{ kind: "literal", text }]]]), {
+      env: {},
+      now: () => 0,
+    });
+  const at = (range: string) => {
+    const source = parseRange(range);
+    assert.ok(source !== undefined);
+    return { source: [source], network: { kind: "disabled" } } as const;
+  };
+  const force: InForce = {
+    ...world.inForce(),
+    secrets: token("right"),
+    sandboxes: [{ id: "ci-17", token: "token", ...at("10.80.0.2") }],
+  };
+  const proxyAuthorization = `Basic ${Buffer.from("ci-17:right").toString("base64")}`;
+  const known = identify({ address: DOOR.address, proxyAuthorization }, force);
+  assert.ok(known !== undefined);
+  assert.equal(JSON.stringify(known).includes("right"), false, "the token itself is not kept");
+  const bySource = { sandbox: "ci-17", address: DOOR.address };
+  for (const one of [known, bySource]) assert.equal(isStranger(DOOR, one, force), false);
+  assert.equal(isStranger(DOOR, known, { ...force, secrets: token("changed") }), true);
+  for (const sandboxes of [[], [{ id: "ci-17", token: "token", ...at("10.80.0.9") }]]) {
+    for (const one of [known, bySource]) assert.equal(isStranger(DOOR, one, { ...force, sandboxes }), true);
+  }
+  // What was granted in a tunnel ends with it.
+  const door = { ...DOOR, tunnel: { client: known, destination } };
+  const asked = ask(arrival(door, { ...CLAIMS, authority: undefined, host: undefined }), "request", {
+    ...force,
+    secrets: token("changed"),
+  });
+  assert.equal(asked.denial?.reason, "identity-unknown");
+});
+
+test("isStranger asks the gateway's claims anew, and of a door of its own only whether the sandbox is there", (context) => {
+  const { world } = createWorld(context, {});
+  const box = { id: "box", source: [], token: undefined, network: { kind: "disabled" } } as const;
+  const force: InForce = { ...world.inForce(), sandboxes: [box] };
+  const address = parseIpAddress("9.9.9.9");
+  assert.ok(address !== undefined);
+  const boxed = { sandbox: "box", address: "10.80.0.2" };
+  const original = { client: boxed, address, port: 443, name: undefined };
+  assert.equal(isStranger({ ...DOOR, original }, boxed, force), false);
+  assert.equal(isStranger({ ...DOOR, original }, boxed, { ...force, sandboxes: [] }), true);
+  for (const [now, stranger] of [
+    [boxed, false],
+    [{ ...boxed, sandbox: "other" }, true],
+    [undefined, true],
+  ] as const) {
+    const door = { ...DOOR, original: { ...original, identify: () => now } };
+    assert.equal(isStranger(door, boxed, force), stranger);
+  }
 });
 
 test("renderInjections gives values and a generation that changes with them, or denies as a whole", () => {

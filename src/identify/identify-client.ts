@@ -10,8 +10,11 @@ export interface ClientClaims {
   readonly proxyAuthorization: string | undefined;
 }
 
-/** Compares in constant time; false where the sandbox's token is not to be had. */
-export type TokenMatches = (tokenKey: string, presented: string) => boolean;
+/** Compares in constant time. The client's proof; undefined where it is not the token, or that is not to be had. */
+export type ProveToken = (tokenKey: string, presented: string) => string | undefined;
+
+/** Whether what proved a token once would still prove it. */
+export type ProofHolds = (tokenKey: string, proof: string) => boolean;
 
 /**
  * The client, or undefined where nobody in particular is asking although `sandboxes` names who may.
@@ -23,29 +26,47 @@ export type TokenMatches = (tokenKey: string, presented: string) => boolean;
 export function identifyClient(
   claims: ClientClaims,
   sandboxes: readonly SandboxSource[],
-  tokenMatches: TokenMatches,
+  prove: ProveToken,
 ): Client | undefined {
-  if (sandboxes.length === 0) return { sandbox: undefined, address: claims.address };
-  const sandbox =
-    claims.proxyAuthorization === undefined
-      ? soleSandboxAt(claims.address, sandboxes)
-      : sandboxOfToken(claims.proxyAuthorization, claims.address, sandboxes, tokenMatches);
-  return sandbox === undefined ? undefined : { sandbox: sandbox.id, address: claims.address };
+  const { address, proxyAuthorization } = claims;
+  if (sandboxes.length === 0) return { sandbox: undefined, address };
+  if (proxyAuthorization !== undefined) return clientOfToken(proxyAuthorization, address, sandboxes, prove);
+  const sandbox = soleSandboxAt(address, sandboxes);
+  return sandbox === undefined ? undefined : { sandbox: sandbox.id, address };
 }
 
-function sandboxOfToken(
+/** Whether `client`, with what it showed then, would be identified as the same one by these sandboxes. */
+export function isStill(
+  { sandbox: id, address, proof }: Client,
+  sandboxes: readonly SandboxSource[],
+  holds: ProofHolds,
+): boolean {
+  if (sandboxes.length === 0 || id === undefined) return sandboxes.length === 0 && id === undefined;
+  if (proof === undefined) return soleSandboxAt(address, sandboxes)?.id === id;
+  const sandbox = sandboxes.find((one) => one.id === id);
+  if (sandbox?.token === undefined || !holds(sandbox.token, proof)) return false;
+  return mayComeFrom(sandbox, address, sandboxes);
+}
+
+function clientOfToken(
   proxyAuthorization: string,
   address: string,
   sandboxes: readonly SandboxSource[],
-  tokenMatches: TokenMatches,
-): SandboxSource | undefined {
+  prove: ProveToken,
+): Client | undefined {
   const credentials = parseBasic(proxyAuthorization);
   const sandbox = sandboxes.find(({ id }) => id === credentials?.id);
   if (credentials === undefined || sandbox?.token === undefined) return undefined;
-  if (!tokenMatches(sandbox.token, credentials.token)) return undefined;
-  if (sandbox.source.length > 0) return isAt(sandbox, address) ? sandbox : undefined;
+  const proof = prove(sandbox.token, credentials.token);
+  if (proof === undefined || !mayComeFrom(sandbox, address, sandboxes)) return undefined;
+  return { sandbox: sandbox.id, address, proof };
+}
+
+/** Whoever has the sandbox's token. */
+function mayComeFrom(sandbox: SandboxSource, address: string, sandboxes: readonly SandboxSource[]): boolean {
+  if (sandbox.source.length > 0) return isAt(sandbox, address);
   // A token that turns up at another sandbox's address was taken from its owner (L14).
-  return sandboxes.some((other) => isAt(other, address)) ? undefined : sandbox;
+  return !sandboxes.some((other) => isAt(other, address));
 }
 
 function soleSandboxAt(address: string, sandboxes: readonly SandboxSource[]): SandboxSource | undefined {

@@ -1,5 +1,6 @@
 /** What a listener hands over about one request: claims, none of them believed yet. Types only. */
 import type { Client, Destination, Hostname, IpAddress, Listener, Scheme } from "./exchange.ts";
+import type { SandboxSource } from "./policy.ts";
 
 /** `host[:port]`, taken apart; the port is the scheme's where none was written. */
 export interface Authority {
@@ -17,6 +18,8 @@ export interface Original {
   readonly port: number;
   /** What the DNS front gave the address out for; undefined for every other address. */
   readonly name: Hostname | undefined;
+  /** Who the same connection would be by these sandboxes; absent where the way in is the sandbox's own. */
+  readonly identify?: (sandboxes: readonly SandboxSource[]) => Client | undefined;
 }
 
 /** Where a request came in. Made once for a connection. */

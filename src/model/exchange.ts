@@ -23,6 +23,8 @@ export interface Client {
   readonly sandbox: string | undefined;
   /** The peer's address, canonical text. */
   readonly address: string;
+  /** Present where it showed a token: what tells later, without being the token, whether that is still the sandbox's. */
+  readonly proof?: string;
 }
 
 /** Where the exchange wants to go. A name is not yet an address, so the two never share a field. */

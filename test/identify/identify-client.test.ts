@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { parseRange } from "../../src/base/ip.ts";
-import { identifyClient } from "../../src/identify/identify-client.ts";
+import { identifyClient, isStill } from "../../src/identify/identify-client.ts";
 import type { SandboxSource } from "../../src/model/policy.ts";
 
 const TOKENS: Readonly<Record<string, string>> = {
@@ -81,7 +81,13 @@ describe("identifyClient", () => {
   for (const { says, address, credentials, is } of CASES) {
     test(`${says}: ${is ?? "nobody"}`, () => {
       const client = identifyClient({ address, proxyAuthorization: credentials }, SANDBOXES, matches);
-      assert.deepEqual(client, is === undefined ? undefined : { sandbox: is, address });
+      const proof = credentials === undefined ? {} : { proof: `proof of ${TOKENS[`t.${is}`]}` };
+      assert.deepEqual(client, is === undefined ? undefined : { sandbox: is, address, ...proof });
+      if (client === undefined) return;
+      assert.equal(isStill(client, SANDBOXES, holds), true, "and still is");
+      const others = SANDBOXES.filter(({ id }) => id !== is);
+      assert.equal(isStill(client, others, holds), false, "but not once the sandbox is gone");
+      assert.equal(isStill(client, [], holds), false, "nor once all are");
     });
   }
 
@@ -91,8 +97,41 @@ describe("identifyClient", () => {
   });
 });
 
-function matches(key: string, presented: string): boolean {
-  return TOKENS[key] === presented;
+describe("isStill", () => {
+  const client = { sandbox: "a", address: "10.80.0.2", proof: "proof of token-of-a" };
+
+  test("a token that is another by now proves nobody", () => {
+    assert.equal(isStill(client, SANDBOXES, holds), true);
+    assert.equal(
+      isStill(client, SANDBOXES, () => false),
+      false,
+    );
+    const without = SANDBOXES.map((one) => (one.id === "a" ? { ...one, token: undefined } : one));
+    assert.equal(isStill(client, without, holds), false);
+  });
+
+  test("a source that is another by now is nobody's", () => {
+    const moved = SANDBOXES.map((one) => (one.id === "a" ? sandbox("a", one.token, ["10.99.0.0/16"]) : one));
+    assert.equal(isStill(client, moved, holds), false);
+    assert.equal(
+      isStill({ sandbox: "d", address: "10.80.2.7" }, [sandbox("d", undefined, ["10.99.0.1"])], holds),
+      false,
+    );
+  });
+
+  test("nobody in particular is somebody only while there are no sandboxes", () => {
+    const nobody = { sandbox: undefined, address: "192.0.2.1" };
+    assert.equal(isStill(nobody, [], holds), true);
+    assert.equal(isStill(nobody, SANDBOXES, holds), false);
+  });
+});
+
+function matches(key: string, presented: string): string | undefined {
+  return TOKENS[key] === presented ? `proof of ${presented}` : undefined;
+}
+
+function holds(key: string, proof: string): boolean {
+  return proof === `proof of ${TOKENS[key]}`;
 }
 
 function basic(text: string): string {

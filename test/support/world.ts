@@ -155,7 +155,7 @@ function takeUp(settings: Settings, { secrets = {} }: WorldOptions): InForce {
     hookOptions: buildSource(settings).hookOptions,
     approvals: buildSource(settings).approvals,
     digest: "0123456789ab",
-    sandboxes: [],
+    sandboxes: buildSource(settings).sandboxes,
     secrets: createSecrets(templates, { env: {}, now: () => 0 }),
   };
 }
