@@ -59,8 +59,10 @@ export async function runExchange(arrival: Asking, cap: Cap, world: World): Prom
   record.method = inbound.head.method;
   record.target = inbound.head.target;
   if (inbound.protocol === "h2") record.protocol = isGrpc(inbound.head.fields) ? "grpc" : "h2";
+  // A connection of HTTP/1.1 has one exchange at a time, and is counted itself.
+  const leave = inbound.protocol === "h2" ? cap.stream() : () => {};
   try {
-    let end = await proceed(arrival, cap, record, world);
+    let end = leave === undefined ? tooMany(door, record, world) : await proceed(arrival, cap, record, world);
     while (end?.verdict === "ask") {
       // Decided again after the wait, by the policy that is then in force.
       const narrowed = await narrow(end, record, world);
@@ -70,9 +72,16 @@ export async function runExchange(arrival: Asking, cap: Cap, world: World): Prom
   } catch (error) {
     fail(error, inbound, record);
   } finally {
+    leave?.();
     record.status = inbound.responded;
     record.end();
   }
+}
+
+function tooMany({ tunnel }: Door, record: ExchangeDraft, world: World): Stop {
+  record.policy = world.inForce().digest;
+  if (tunnel !== undefined) record.asked(tunnel);
+  return deny("limit-exceeded");
 }
 
 /** Resolves with a denial where policy says no, or with whom to ask first; throws a Failure where something broke. */

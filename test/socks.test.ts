@@ -73,7 +73,7 @@ async function open(): Promise<{
     scheme: "http",
     serverName: undefined,
   } as const;
-  const cap = { claim: () => true, release: () => {} };
+  const cap = { claim: () => true, stream: () => () => {}, release: () => {} };
   const connectRequest = async (arrival: Asking) => asked.resolve(arrival);
   runSocks({ socket, early: Buffer.alloc(0) }, socket, { door, cap, world, connect: connectRequest });
   const stop = (): void => {

@@ -4,10 +4,12 @@ import type { Limits } from "../model/limits.ts";
 export interface Cap {
   /** Counts the connection for `sandbox`; false where it has too many. Once is enough for a connection. */
   claim(sandbox: string | undefined): boolean;
+  /** Counts a stream of the connection for whoever claimed it, until what it returns is called; undefined where there are too many. */
+  stream(): (() => void) | undefined;
   release(): void;
 }
 
-export type CapLimits = Pick<Limits, "connections" | "connections_per_sandbox">;
+export type CapLimits = Pick<Limits, "connections" | "connections_per_sandbox" | "h2_streams_per_sandbox">;
 
 /** The part of all connections that may be nobody's yet from one address, which several sandboxes may share. */
 const NOBODYS_PART = 8;
@@ -16,6 +18,7 @@ export class ConnectionCaps {
   readonly #limits: CapLimits;
   /** By sandbox; by address while it is not known whose a connection is. */
   readonly #counts = new Map<string, number>();
+  readonly #streams = new Map<string, number>();
   #open = 0;
 
   /** `limits` is read at each use, so its properties may change. */
@@ -32,34 +35,39 @@ export class ConnectionCaps {
     let counted = `from ${address}`;
     const { connections, connections_per_sandbox } = this.#limits;
     const most = Math.max(connections_per_sandbox, connections / NOBODYS_PART);
-    if (this.#open >= connections || !this.#enter(counted, most)) return undefined;
+    if (this.#open >= connections || !enter(this.#counts, counted, most)) return undefined;
     this.#open += 1;
     return {
       claim: (sandbox) => {
         const id = sandbox ?? "";
         if (counted === id) return true;
-        if (!this.#enter(id, this.#limits.connections_per_sandbox)) return false;
-        this.#leave(counted);
+        if (!enter(this.#counts, id, this.#limits.connections_per_sandbox)) return false;
+        leave(this.#counts, counted);
         counted = id;
         return true;
       },
+      stream: () => {
+        const whose = counted;
+        if (!enter(this.#streams, whose, this.#limits.h2_streams_per_sandbox)) return undefined;
+        return () => leave(this.#streams, whose);
+      },
       release: () => {
         this.#open -= 1;
-        this.#leave(counted);
+        leave(this.#counts, counted);
       },
     };
   }
+}
 
-  #enter(who: string, most: number): boolean {
-    const count = this.#counts.get(who) ?? 0;
-    if (count >= most) return false;
-    this.#counts.set(who, count + 1);
-    return true;
-  }
+function enter(counts: Map<string, number>, who: string, most: number): boolean {
+  const count = counts.get(who) ?? 0;
+  if (count >= most) return false;
+  counts.set(who, count + 1);
+  return true;
+}
 
-  #leave(who: string): void {
-    const count = (this.#counts.get(who) ?? 1) - 1;
-    if (count === 0) this.#counts.delete(who);
-    else this.#counts.set(who, count);
-  }
+function leave(counts: Map<string, number>, who: string): void {
+  const count = (counts.get(who) ?? 1) - 1;
+  if (count === 0) counts.delete(who);
+  else counts.set(who, count);
 }

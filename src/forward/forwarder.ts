@@ -14,8 +14,10 @@ import { dial } from "./dial.ts";
 import { Http2Pool } from "./h2-pool.ts";
 import { type Http2UpstreamSession, openSession } from "./h2-session.ts";
 import { Http1Upstream } from "./http1-upstream.ts";
+import { IdleBook } from "./idle-book.ts";
 import { UpstreamPool } from "./pool.ts";
 import type { Resolver } from "./resolve.ts";
+import { SharedStep } from "./shared-step.ts";
 import type { UpstreamTls } from "./upstream-tls.ts";
 
 export interface ForwarderParts {
@@ -48,11 +50,13 @@ export class Forwarder {
   readonly #sessions = new Map<string, Buffer>();
   /** Dials that may end in HTTP/2, by pool key: whoever comes meanwhile shares what they bring. */
   readonly #dialling = new Map<string, Promise<unknown>>();
+  readonly #probes = new SharedStep<Acquired<Spoken>>();
 
   constructor(parts: ForwarderParts) {
     this.#parts = parts;
-    this.#pool = new UpstreamPool(parts.limits);
-    this.#h2 = new Http2Pool(parts.limits);
+    const book = new IdleBook(parts.limits);
+    this.#pool = new UpstreamPool(parts.limits, book);
+    this.#h2 = new Http2Pool(parts.limits, book);
     this.#alpn = new AlpnMemory(parts.limits, () => parts.deadlines.now());
   }
 
@@ -83,8 +87,12 @@ export class Forwarder {
     return this.#alpn.recall(alpnKey(route));
   }
 
-  /** Connects to learn what the upstream speaks; the connection waits for the first request of the same place. */
-  async probe(route: Route, signal: AbortSignal): Promise<Acquired<Spoken>> {
+  /** Connects to learn what the upstream speaks; the connection waits for the first request of the same place, and all who ask meanwhile wait for the one answer. */
+  probe(route: Route, signal: AbortSignal): Promise<Acquired<Spoken>> {
+    return this.#probes.join(alpnKey(route), signal, (shared) => this.#probe(route, shared));
+  }
+
+  async #probe(route: Route, signal: AbortSignal): Promise<Acquired<Spoken>> {
     const linked = await this.#link(route, route.freshKey, signal);
     if (linked.kind === "refused") return linked;
     const link = linked.upstream;

@@ -2,16 +2,19 @@
 import type { Limits } from "../model/limits.ts";
 import type { Http2UpstreamSession, SessionHome } from "./h2-session.ts";
 import type { Http2Upstream } from "./h2-upstream.ts";
+import type { IdleBook } from "./idle-book.ts";
 
 export class Http2Pool implements SessionHome {
   readonly #byKey = new Map<string, Http2UpstreamSession[]>();
   readonly #all = new Set<Http2UpstreamSession>();
   readonly #limits: Pick<Limits, "pool_connections">;
+  readonly #book: IdleBook;
   #retired = false;
 
   /** `limits` is read at each use, so its properties may change. */
-  constructor(limits: Pick<Limits, "pool_connections">) {
+  constructor(limits: Pick<Limits, "pool_connections">, book: IdleBook) {
     this.#limits = limits;
+    this.#book = book;
   }
 
   adopt(session: Http2UpstreamSession): void {
@@ -29,12 +32,21 @@ export class Http2Pool implements SessionHome {
     return session?.take();
   }
 
+  idles(session: Http2UpstreamSession): void {
+    this.#book.add(session);
+  }
+
+  works(session: Http2UpstreamSession): void {
+    this.#book.remove(session);
+  }
+
   leaving(session: Http2UpstreamSession): void {
     this.#remove(session);
   }
 
   closed(session: Http2UpstreamSession): void {
     this.#remove(session);
+    this.#book.remove(session);
     this.#all.delete(session);
   }
 

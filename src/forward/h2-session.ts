@@ -16,6 +16,10 @@ import { headerListSize } from "../wire/h2-fields.ts";
 import { Http2Upstream } from "./h2-upstream.ts";
 
 export interface SessionHome {
+  /** No stream is open on it. */
+  idles(session: Http2UpstreamSession): void;
+  /** One is again. */
+  works(session: Http2UpstreamSession): void;
   /** It takes no more streams. */
   leaving(session: Http2UpstreamSession): void;
   closed(session: Http2UpstreamSession): void;
@@ -98,7 +102,6 @@ export class Http2UpstreamSession implements Expiring {
     this.poolKey = poolKey;
     this.#around = around;
     around.deadlines.add(this);
-    this.#idle();
     // The window of the connection: as many streams may fill theirs as one pauses.
     session.setLocalWindowSize(around.limits.h2_upstream_window * 4);
     session.on("goaway", (_code, lastStream) => {
@@ -107,6 +110,7 @@ export class Http2UpstreamSession implements Expiring {
     });
     session.once("close", this.#onClose);
     session.once("error", this.#onClose);
+    this.#idle();
   }
 
   get websockets(): boolean {
@@ -139,6 +143,7 @@ export class Http2UpstreamSession implements Expiring {
   take(): Http2Upstream {
     const { limits, deadlines } = this.#around;
     const upstream = new Http2Upstream(this, this.#served > 0, { limits, deadlines });
+    if (this.#open === 0) this.#around.home.works(this);
     this.#open += 1;
     this.#served += 1;
     this.deadline = Number.POSITIVE_INFINITY;
@@ -179,6 +184,8 @@ export class Http2UpstreamSession implements Expiring {
   }
 
   #idle(): void {
+    if (this.#closed) return;
+    this.#around.home.idles(this);
     this.deadline = this.#around.deadlines.now() + this.#around.limits.pool_idle_timeout;
   }
 

@@ -1,16 +1,19 @@
 /** Idle upstream connections, kept by key; the one used last is used first, so that extras expire. */
 import type { Limits } from "../model/limits.ts";
 import type { Http1Upstream, UpstreamHome } from "./http1-upstream.ts";
+import type { IdleBook } from "./idle-book.ts";
 
 export class UpstreamPool implements UpstreamHome {
   readonly #idle = new Map<string, Http1Upstream[]>();
   readonly #all = new Set<Http1Upstream>();
   #retired = false;
   readonly #limits: Pick<Limits, "pool_connections">;
+  readonly #book: IdleBook;
 
   /** `limits` is read at each use, so its properties may change. */
-  constructor(limits: Pick<Limits, "pool_connections">) {
+  constructor(limits: Pick<Limits, "pool_connections">, book: IdleBook) {
     this.#limits = limits;
+    this.#book = book;
   }
 
   adopt(upstream: Http1Upstream): void {
@@ -26,14 +29,18 @@ export class UpstreamPool implements UpstreamHome {
 
   idle(upstream: Http1Upstream, keepMs: number): void {
     const idle = this.#idle.get(upstream.poolKey);
-    if (this.#retired || keepMs === 0 || (idle?.length ?? 0) >= this.#limits.pool_connections)
+    if (this.#retired || keepMs === 0 || (idle?.length ?? 0) >= this.#limits.pool_connections) {
       upstream.destroy();
-    else if (idle === undefined) this.#idle.set(upstream.poolKey, [upstream]);
+      return;
+    }
+    if (idle === undefined) this.#idle.set(upstream.poolKey, [upstream]);
     else idle.push(upstream);
+    this.#book.add(upstream);
   }
 
   closed(upstream: Http1Upstream): void {
     this.#all.delete(upstream);
+    this.#book.remove(upstream);
     const idle = this.#idle.get(upstream.poolKey);
     if (idle === undefined) return;
     const at = idle.indexOf(upstream);
@@ -52,6 +59,7 @@ export class UpstreamPool implements UpstreamHome {
     while (idle !== undefined) {
       const upstream = idle.pop();
       if (upstream === undefined) return undefined;
+      this.#book.remove(upstream);
       if (upstream.usable) return upstream;
       upstream.destroy();
     }

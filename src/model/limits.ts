@@ -36,12 +36,17 @@ export interface Limits {
   readonly connections_per_sandbox: number;
   /** Idle upstream connections kept for each pool key. */
   readonly pool_connections: number;
+  /** Idle upstream connections of one sandbox, whatever they speak and wherever they lead. */
+  readonly pool_connections_per_sandbox: number;
+  readonly pool_connections_total: number;
   /** Leaves kept for each sandbox. */
   readonly leaf_cache: number;
   /** Leaves that a sandbox may have minted in a minute. */
   readonly leaf_mints_per_minute: number;
   /** Streams that a client may have open on one HTTP/2 connection. */
   readonly h2_streams: number;
+  /** Streams of all HTTP/2 connections of one sandbox that are open at once. */
+  readonly h2_streams_per_sandbox: number;
   /** Streams of one connection that its client breaks off, or makes us break off, in a minute. */
   readonly h2_resets_per_minute: number;
   /** PING and SETTINGS frames of one client connection in a minute, beyond one for each piece of a body that moved. */
@@ -91,9 +96,12 @@ export const DEFAULT_LIMITS: Limits = {
   connections: 16_384,
   connections_per_sandbox: 4_096,
   pool_connections: 64,
+  pool_connections_per_sandbox: 1_024,
+  pool_connections_total: 4_096,
   leaf_cache: 1_000,
   leaf_mints_per_minute: 600,
   h2_streams: 128,
+  h2_streams_per_sandbox: 16_384,
   h2_resets_per_minute: 1_000,
   h2_control_frames_per_minute: 1_200,
   h2_bad_frames: 100,

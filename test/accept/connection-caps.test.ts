@@ -5,7 +5,7 @@ import { type Cap, ConnectionCaps } from "../../src/accept/connection-caps.ts";
 const ADDRESS = "10.0.0.1";
 
 test("ConnectionCaps opens so many connections, and another once one is released", () => {
-  const caps = new ConnectionCaps({ connections: 2, connections_per_sandbox: 9 });
+  const caps = new ConnectionCaps({ connections: 2, connections_per_sandbox: 9, h2_streams_per_sandbox: 2 });
   const first = opened(caps);
   opened(caps);
   assert.equal(caps.open(ADDRESS), undefined);
@@ -15,7 +15,7 @@ test("ConnectionCaps opens so many connections, and another once one is released
 });
 
 test("claim counts each sandbox apart, and those without one together", () => {
-  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 1 });
+  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 1, h2_streams_per_sandbox: 2 });
   assert.equal(opened(caps).claim("a"), true);
   assert.equal(opened(caps).claim("a"), false);
   assert.equal(opened(caps).claim("b"), true);
@@ -24,7 +24,7 @@ test("claim counts each sandbox apart, and those without one together", () => {
 });
 
 test("claim counts a connection once, however many requests it carries", () => {
-  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 2 });
+  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 2, h2_streams_per_sandbox: 2 });
   const cap = opened(caps);
   for (let request = 0; request < 5; request += 1) assert.equal(cap.claim("a"), true);
   assert.equal(opened(caps).claim("a"), true);
@@ -32,7 +32,7 @@ test("claim counts a connection once, however many requests it carries", () => {
 });
 
 test("claim moves a connection whose requests come to be another sandbox's", () => {
-  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 1 });
+  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 1, h2_streams_per_sandbox: 2 });
   const cap = opened(caps);
   cap.claim("a");
   assert.equal(cap.claim("b"), true);
@@ -43,7 +43,7 @@ test("claim moves a connection whose requests come to be another sandbox's", () 
 });
 
 test("release gives back what was claimed, and a connection that claimed nothing", () => {
-  const caps = new ConnectionCaps({ connections: 1, connections_per_sandbox: 1 });
+  const caps = new ConnectionCaps({ connections: 1, connections_per_sandbox: 1, h2_streams_per_sandbox: 2 });
   const cap = opened(caps);
   cap.claim("a");
   cap.release();
@@ -52,7 +52,7 @@ test("release gives back what was claimed, and a connection that claimed nothing
 });
 
 test("ConnectionCaps lets one address have so many connections that are nobody's yet, and others theirs", () => {
-  const caps = new ConnectionCaps({ connections: 16, connections_per_sandbox: 2 });
+  const caps = new ConnectionCaps({ connections: 16, connections_per_sandbox: 2, h2_streams_per_sandbox: 2 });
   const first = opened(caps);
   opened(caps);
   assert.equal(caps.open(ADDRESS), undefined);
@@ -66,7 +66,7 @@ test("ConnectionCaps lets one address have so many connections that are nobody's
 });
 
 test("ConnectionCaps goes by the limits as they are now", () => {
-  const limits = { connections: 1, connections_per_sandbox: 1 };
+  const limits = { connections: 1, connections_per_sandbox: 1, h2_streams_per_sandbox: 2 };
   const caps = new ConnectionCaps(limits);
   opened(caps).claim("a");
   assert.equal(caps.open(ADDRESS), undefined);
@@ -74,6 +74,20 @@ test("ConnectionCaps goes by the limits as they are now", () => {
   limits.connections_per_sandbox = 2;
   assert.equal(opened(caps).claim("a"), true);
   assert.equal(opened(caps).claim("a"), false);
+});
+
+test("stream counts those of all connections of a sandbox together, until they end", () => {
+  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 9, h2_streams_per_sandbox: 2 });
+  const [one, other, another] = [opened(caps), opened(caps), opened(caps)];
+  for (const cap of [one, other]) cap.claim("a");
+  another.claim("b");
+  const leave = one.stream();
+  assert.ok(leave !== undefined);
+  assert.ok(other.stream() !== undefined);
+  assert.equal(other.stream(), undefined);
+  assert.ok(another.stream() !== undefined, "another sandbox has its own");
+  leave();
+  assert.ok(other.stream() !== undefined);
 });
 
 function opened(caps: ConnectionCaps): Cap {

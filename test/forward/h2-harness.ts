@@ -10,6 +10,7 @@ import type { TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { Http2Pool } from "../../src/forward/h2-pool.ts";
 import { type Http2UpstreamSession, openSession } from "../../src/forward/h2-session.ts";
+import { IdleBook } from "../../src/forward/idle-book.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import { type Around, around, createPair } from "../support/loopback.ts";
 
@@ -35,7 +36,7 @@ export async function linked(
   pair.near.on("error", () => undefined);
   pair.far.on("error", () => undefined);
   const surroundings = around(options.limits);
-  const pool = options.pool ?? new Http2Pool(surroundings.limits);
+  const pool = options.pool ?? new Http2Pool(surroundings.limits, new IdleBook(surroundings.limits));
   const server = createServer(options.server ?? {});
   server.on("sessionError", () => undefined);
   const accepting = once(server, "session");

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Http2Pool } from "../../src/forward/h2-pool.ts";
+import { IdleBook } from "../../src/forward/idle-book.ts";
+import { DEFAULT_LIMITS } from "../../src/model/limits.ts";
 import { linked } from "./h2-harness.ts";
 
 test("Http2Pool: a stream gets a connection of its key, until that is full", async (context) => {
@@ -21,7 +23,7 @@ test("Http2Pool: a connection that nobody used yet goes to the first key that as
 });
 
 test("Http2Pool: where there are connections enough, a stream waits on the least busy", async (context) => {
-  const pool = new Http2Pool({ pool_connections: 2 });
+  const pool = new Http2Pool({ pool_connections: 2 }, new IdleBook(DEFAULT_LIMITS));
   const server = { settings: { maxConcurrentStreams: 1 } };
   const first = await linked(context, { pool, server });
   pool.take("key", "key");

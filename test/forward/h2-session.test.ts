@@ -8,7 +8,12 @@ import { Failure } from "../../src/model/failure.ts";
 import { around, createPair, eventually } from "../support/loopback.ts";
 import { linked } from "./h2-harness.ts";
 
-const HOME = { leaving: () => undefined, closed: () => undefined };
+const HOME = {
+  idles: () => undefined,
+  works: () => undefined,
+  leaving: () => undefined,
+  closed: () => undefined,
+};
 
 test("openSession waits for the upstream's SETTINGS, and knows by them whether it takes WebSockets", async (context) => {
   const { session } = await linked(context, { server: { settings: { enableConnectProtocol: true } } });

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Http1Upstream } from "../../src/forward/http1-upstream.ts";
+import { IdleBook } from "../../src/forward/idle-book.ts";
 import { UpstreamPool } from "../../src/forward/pool.ts";
+
+import { DEFAULT_LIMITS } from "../../src/model/limits.ts";
 
 const KEY = "box https a.example 443 1.7";
 /** Of connections that carried nothing yet. */
@@ -9,7 +12,7 @@ const FRESH = "box https a.example 443 1";
 const KEEP_MS = 30_000;
 
 test("take gives the connection used last, so that extras expire", () => {
-  const pool = new UpstreamPool({ pool_connections: 9 });
+  const pool = new UpstreamPool({ pool_connections: 9 }, new IdleBook(DEFAULT_LIMITS));
   const [first, second] = [fake(pool), fake(pool)];
   pool.idle(first, KEEP_MS);
   pool.idle(second, KEEP_MS);
@@ -19,14 +22,14 @@ test("take gives the connection used last, so that extras expire", () => {
 });
 
 test("take crosses no key", () => {
-  const pool = new UpstreamPool({ pool_connections: 9 });
+  const pool = new UpstreamPool({ pool_connections: 9 }, new IdleBook(DEFAULT_LIMITS));
   pool.idle(fake(pool, "other https a.example 443 1.7"), KEEP_MS);
   pool.idle(fake(pool, "box https a.example 443 2.7"), KEEP_MS);
   assert.equal(pool.take(KEY, FRESH), undefined);
 });
 
 test("take finds a connection that carried nothing yet, and it belongs to the key from then on", () => {
-  const pool = new UpstreamPool({ pool_connections: 9 });
+  const pool = new UpstreamPool({ pool_connections: 9 }, new IdleBook(DEFAULT_LIMITS));
   const probed = fake(pool, FRESH);
   pool.idle(probed, KEEP_MS);
   assert.equal(pool.take(KEY, FRESH), probed);
@@ -37,7 +40,7 @@ test("take finds a connection that carried nothing yet, and it belongs to the ke
 });
 
 test("take passes over what is of no use any more, and closes it", () => {
-  const pool = new UpstreamPool({ pool_connections: 9 });
+  const pool = new UpstreamPool({ pool_connections: 9 }, new IdleBook(DEFAULT_LIMITS));
   const [good, stale] = [fake(pool), fake(pool)];
   pool.idle(good, KEEP_MS);
   pool.idle(stale, KEEP_MS);
@@ -48,7 +51,7 @@ test("take passes over what is of no use any more, and closes it", () => {
 
 test("idle keeps so many of a key, by the limit as it is now", () => {
   const limits = { pool_connections: 1 };
-  const pool = new UpstreamPool(limits);
+  const pool = new UpstreamPool(limits, new IdleBook(DEFAULT_LIMITS));
   const [kept, extra, another, elsewhere] = [fake(pool), fake(pool), fake(pool), fake(pool, "other")];
   for (const upstream of [kept, extra, elsewhere]) pool.idle(upstream, KEEP_MS);
   assert.deepEqual(
@@ -61,7 +64,7 @@ test("idle keeps so many of a key, by the limit as it is now", () => {
 });
 
 test("idle keeps nothing that may not idle", () => {
-  const pool = new UpstreamPool({ pool_connections: 9 });
+  const pool = new UpstreamPool({ pool_connections: 9 }, new IdleBook(DEFAULT_LIMITS));
   const upstream = fake(pool);
   pool.idle(upstream, 0);
   assert.equal(upstream.destroyed, true);
@@ -69,7 +72,7 @@ test("idle keeps nothing that may not idle", () => {
 });
 
 test("closed forgets an idle connection, and minds none that it does not know", () => {
-  const pool = new UpstreamPool({ pool_connections: 1 });
+  const pool = new UpstreamPool({ pool_connections: 1 }, new IdleBook(DEFAULT_LIMITS));
   const upstream = fake(pool);
   pool.idle(upstream, KEEP_MS);
   upstream.destroy();
@@ -81,7 +84,7 @@ test("closed forgets an idle connection, and minds none that it does not know", 
 });
 
 test("retire closes what idles, lets what works go on, and keeps nothing after it", () => {
-  const pool = new UpstreamPool({ pool_connections: 9 });
+  const pool = new UpstreamPool({ pool_connections: 9 }, new IdleBook(DEFAULT_LIMITS));
   const [idle, also, working] = [fake(pool), fake(pool, "other"), fake(pool)];
   pool.idle(idle, KEEP_MS);
   pool.idle(also, KEEP_MS);
@@ -95,7 +98,7 @@ test("retire closes what idles, lets what works go on, and keeps nothing after i
 });
 
 test("destroy closes everything, at work or not", () => {
-  const pool = new UpstreamPool({ pool_connections: 9 });
+  const pool = new UpstreamPool({ pool_connections: 9 }, new IdleBook(DEFAULT_LIMITS));
   const [idle, working] = [fake(pool), fake(pool)];
   pool.idle(idle, KEEP_MS);
   pool.destroy();
