@@ -40,6 +40,8 @@ export interface GateOptions {
   readonly version: string;
   /** Names this process's life in records. */
   readonly session: string;
+  /** Told of an approval that was heard here and holds for longer: the other workers have to learn it. */
+  readonly spread?: ((key: ApprovalKey, resolution: Resolution) => void) | undefined;
 }
 
 /** What the operator's pages say of one gate. */
@@ -250,7 +252,9 @@ class RunningGate implements Gate {
         now: Date.now,
         resolved: (pending, resolution) =>
           this.#writer.write(renderApproval(pending, resolution, Date.now())),
+        spread: this.#options.spread,
       }),
+      webhookFailed: (problem) => this.#log.warn("The approvals webhook failed", { problem }),
       hooks: createHookDesk({
         session: this.#options.session,
         env: this.#options.env,

@@ -1,18 +1,18 @@
 /** Puts an exchange that policy allows to the operator's hooks, which may make less of it and never more. */
-import { decideEndpointAddress, permitEndpoint } from "./decide/decide-endpoint.ts";
 import { findHooks } from "./decide/find-hooks.ts";
 import { narrowDecision, remarkDenial } from "./decide/narrow-decision.ts";
-import { call } from "./forward/call.ts";
-import type { ApprovalKey, Outcome } from "./hooks/approvals.ts";
+import { postJson } from "./errand.ts";
+import type { ApprovalKey, Asking, Outcome } from "./hooks/approvals.ts";
 import type { HookAnswer } from "./hooks/hook-desk.ts";
+
 import { nameOf } from "./identify/identify-destination.ts";
 import type { Allowance, Decision } from "./model/decision.ts";
-import type { Destination, Question } from "./model/exchange.ts";
+import type { Question } from "./model/exchange.ts";
 import { Failure } from "./model/failure.ts";
-import type { Route } from "./model/leg.ts";
-import type { HookSource } from "./model/policy.ts";
+import type { HookSource, HttpEndpoint } from "./model/policy.ts";
 import type { ExchangeDraft } from "./record/draft.ts";
 import type { Setting } from "./transform/set-fields.ts";
+import { tellWebhook } from "./webhook.ts";
 import type { InForce, World } from "./world.ts";
 
 export interface Narrowing {
@@ -31,9 +31,8 @@ export interface Narrowed {
   readonly settings: readonly Setting[];
 }
 
-type HttpHandler = Extract<HookSource["handler"], { kind: "http" }>;
+type Entered = NonNullable<Asking["entered"]>;
 
-const MAX_ANSWER_BYTES = 65_536;
 const MAX_DETAIL = 200;
 
 /** Whether anybody has to be asked at all; it costs nothing where the config has no hooks. */
@@ -60,7 +59,7 @@ export async function narrow(narrowing: Narrowing, record: ExchangeDraft, world:
     options: { ...force.hookOptions, mode: modeOf(force) },
     question,
     injected: allowance.permit.injections.map(({ key }) => key),
-    post: (handler, body, signal) => post(handler, body, signal, { force, world }),
+    post: (handler, body, signal) => askHook(handler, body, signal, { force, world }),
     consult: force.approvals.possible
       ? ({ message, reason }) => person.approves(message ?? reason)
       : undefined,
@@ -87,7 +86,8 @@ function personFor({ question, allowance, force }: Narrowing, signal: AbortSigna
     async approves(why) {
       const { timeout: timeoutMs, wait } = force.approvals;
       const key = keyOf(question, allowance);
-      person.outcome ??= await world.approvals.ask({ key, why, timeoutMs, wait, signal });
+      const entered: Entered = (pending, over) => void tellWebhook(pending, over, { force, world });
+      person.outcome ??= await world.approvals.ask({ key, why, timeoutMs, wait, signal, entered });
       return person.outcome.kind === "approved";
     },
   };
@@ -139,50 +139,13 @@ function explained(decision: Decision, detail: string | undefined): Decision {
   return decision.verdict === "allow" || detail === undefined ? decision : { ...decision, detail };
 }
 
-/** Over the same connections, names and addresses vetted, as everything else that leaves. */
-async function post(
-  handler: HttpHandler,
+async function askHook(
+  endpoint: HttpEndpoint,
   body: string,
   signal: AbortSignal,
-  { force, world }: { readonly force: InForce; readonly world: World },
+  around: { readonly force: InForce; readonly world: World },
 ): Promise<string> {
-  const { destination, scheme, target } = handler;
-  const order = {
-    route: endpointRoute(destination, scheme, force),
-    method: "POST",
-    target,
-    host: hostField(destination, scheme),
-    fields: [
-      ["Content-Type", "application/json"],
-      ["Accept", "application/json"],
-      ["Accept-Encoding", "identity"],
-      ["User-Agent", "sallyport"],
-    ] as const,
-    body,
-    maxBytes: MAX_ANSWER_BYTES,
-  };
-  const called = await call(world.forwarder, order, signal);
-  if (called.status < 200 || called.status > 299) {
-    throw new Failure("E_HOOK", "operator", `The hook answered with status ${called.status}`);
-  }
-  return called.body.toString("utf8");
-}
-
-function endpointRoute(destination: Destination, scheme: "http" | "https", { policy }: InForce): Route {
-  const permit = permitEndpoint(destination, scheme);
-  // No sandbox's id has a bracket in it.
-  const key = `(hook) ${scheme} ${nameOf(destination)} ${destination.port} ${policy.generation}`;
-  return {
-    permit,
-    guard: (address) => decideEndpointAddress(permit, address, policy),
-    poolKey: key,
-    freshKey: key,
-    alpn: ["http/1.1"],
-  };
-}
-
-function hostField(destination: Destination, scheme: "http" | "https"): string {
-  const name = nameOf(destination);
-  const host = name.includes(":") ? `[${name}]` : name;
-  return destination.port === (scheme === "https" ? 443 : 80) ? host : `${host}:${destination.port}`;
+  const answer = await postJson({ endpoint, body, fields: [] }, signal, around);
+  if (answer.status >= 200 && answer.status <= 299) return answer.text;
+  throw new Failure("E_HOOK", "operator", `The hook answered with status ${answer.status}`);
 }

@@ -51,6 +51,8 @@ export interface World {
   readonly live: LiveSet<InForce>;
   readonly hooks: HookDesk;
   readonly approvals: ApprovalBook;
+  /** Told, for the operator's log, what went wrong with the webhook for approvals. */
+  readonly webhookFailed: (problem: string) => void;
   readonly connections: Set<ClientConnection>;
   readonly draining: () => boolean;
 }

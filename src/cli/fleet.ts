@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { listen } from "../accept/listener.ts";
 import { createGate, type Gate, type GateState } from "../app.ts";
-import type { ApprovalKey, PendingApproval, Resolution } from "../hooks/approvals.ts";
+import { type ApprovalKey, holds, type PendingApproval, type Resolution } from "../hooks/approvals.ts";
 import type { Config } from "../model/config.ts";
 import { openCa } from "../pki/ca.ts";
 import type { MetricsPart } from "../record/metrics.ts";
@@ -60,7 +60,9 @@ export type Report =
   | { readonly kind: "metrics"; readonly id: number; readonly part: MetricsPart }
   /** To `approvals` all of them, to `resolve` the one that was resolved. */
   | { readonly kind: "approvals"; readonly id: number; readonly pending: readonly PendingApproval[] }
-  | { readonly kind: "state"; readonly state: GateState };
+  | { readonly kind: "state"; readonly state: GateState }
+  /** It was given here and holds for longer. */
+  | { readonly kind: "word"; readonly key: ApprovalKey; readonly resolution: Resolution };
 
 export interface WorkerDeath {
   readonly pid: number | undefined;
@@ -109,18 +111,15 @@ export function createLocalFleet({ config, env, jailEvents }: FleetOptions): Fle
   };
 }
 
-/** Whether the word is for exchanges to come as well. */
-export function holds({ approve, scope }: Resolution): boolean {
-  return approve && scope.kind !== "once";
-}
-
 export function openGate(
   config: Config,
   env: Readonly<Record<string, string | undefined>>,
   ticketSecret: Uint8Array,
+  spread?: (key: ApprovalKey, resolution: Resolution) => void,
 ): Gate {
   const session = `${Date.now().toString(36)}-${process.pid.toString(36)}-${randomBytes(3).toString("hex")}`;
-  return createGate({ config, ca: openCa(config.caDir), ticketSecret, env, version: VERSION, session });
+  const ca = openCa(config.caDir);
+  return createGate({ config, ca, ticketSecret, env, version: VERSION, session, spread });
 }
 
 export async function startListening(gate: Gate, { listen: doors }: Config, share: Share): Promise<void> {

@@ -2,12 +2,12 @@
 import cluster, { type Worker } from "node:cluster";
 import { randomBytes } from "node:crypto";
 import type { GateState } from "../app.ts";
-import type { PendingApproval, Resolution } from "../hooks/approvals.ts";
+import { type ApprovalKey, holds, type PendingApproval, type Resolution } from "../hooks/approvals.ts";
 import type { Config } from "../model/config.ts";
 import { Failure } from "../model/failure.ts";
 import { openCa } from "../pki/ca.ts";
 import type { MetricsPart } from "../record/metrics.ts";
-import { type Fleet, type FleetOptions, holds, type Order, type Report } from "./fleet.ts";
+import type { Fleet, FleetOptions, Order, Report } from "./fleet.ts";
 
 /** A worker that dies this soon after it listened, or before, this often in a row, will not live: give up. */
 const SHORT_LIFE_MS = 2_000;
@@ -102,9 +102,7 @@ class WorkerFleet implements Fleet {
   async resolveApproval(approval: string, resolution: Resolution): Promise<PendingApproval | undefined> {
     const answers = await this.#askAll((id) => ({ kind: "resolve", id, approval, resolution }));
     const [resolved] = pendingIn(answers);
-    if (resolved !== undefined && holds(resolution)) {
-      for (const worker of workers()) send(worker, { kind: "learn", key: resolved, resolution });
-    }
+    if (resolved !== undefined && holds(resolution)) spread(resolved, resolution);
     return resolved;
   }
 
@@ -158,6 +156,7 @@ class WorkerFleet implements Fleet {
 
   #onReport(worker: Worker, report: Report): void {
     if (report.kind === "state") this.#states.set(worker.id, report.state);
+    else if (report.kind === "word") spread(report.key, report.resolution);
     else if (report.kind === "done" || report.kind === "metrics" || report.kind === "approvals")
       this.#waiting.get(report.id)?.answer(report);
   }
@@ -226,6 +225,10 @@ function workers(): readonly Worker[] {
 /** A worker that is gone hears nothing, and its exit is heard elsewhere. */
 function send(worker: Worker, order: Order): void {
   if (worker.isConnected()) worker.send(order, () => {});
+}
+
+function spread(key: ApprovalKey, resolution: Resolution): void {
+  for (const worker of workers()) send(worker, { kind: "learn", key, resolution });
 }
 
 function kill(those: readonly Worker[]): void {

@@ -40,7 +40,9 @@ async function start(
 ): Promise<Running | undefined> {
   try {
     const config = configOf(order);
-    const gate = openGate(config, env, Buffer.from(order.ticketSecret, "base64"));
+    const gate = openGate(config, env, Buffer.from(order.ticketSecret, "base64"), (key, resolution) =>
+      report({ kind: "word", key, resolution }),
+    );
     const { share } = order;
     await startListening(gate, config, share);
     const jails = new Jails(gate, config, loggedJails(createLog(process.stderr, gate.redact.bind(gate))));

@@ -1,20 +1,11 @@
 /** The `hooks` and `hook_options` sections: who is asked before an exchange leaves. Pure. */
-import type { Destination } from "../model/exchange.ts";
-import type {
-  ApprovalOptions,
-  HookOptions,
-  HookPoint,
-  HookSource,
-  NetworkSource,
-  PatternSource,
-} from "../model/policy.ts";
+import type { HookOptions, HookPoint, HookSource, NetworkSource, PatternSource } from "../model/policy.ts";
 import { isToken } from "../wire/field-text.ts";
-import { type AbsoluteTarget, parseAbsoluteForm } from "../wire/request-target.ts";
 import { parseDomain } from "./domain.ts";
 import { readId } from "./entry.ts";
-import { type Fields, readChoice, readFlag, readList, readMap, readText, readTexts } from "./expect.ts";
-import { APPROVAL_KEYS, HOOK_KEYS, HOOK_OPTION_KEYS } from "./keys.ts";
-import { isLoopback } from "./ranges.ts";
+import { type Fields, readChoice, readList, readMap, readTexts } from "./expect.ts";
+import { isOverheard, readHttpEndpoint } from "./http-endpoint.ts";
+import { HOOK_KEYS, HOOK_OPTION_KEYS } from "./keys.ts";
 import { quoteName, type Report } from "./report.ts";
 import { whyForbidden } from "./transform.ts";
 import type { Position, TreeNode } from "./tree.ts";
@@ -25,8 +16,6 @@ type HookFields = Fields<(typeof HOOK_KEYS)[number]>;
 /** From 100 ms to ten minutes. */
 const TIMEOUT = { min: 100, max: 600_000 };
 const DEFAULT_TIMEOUT = 5_000;
-const APPROVAL_TIMEOUT = { min: 1_000, max: 86_400_000 };
-const DEFAULT_APPROVAL_TIMEOUT = 300_000;
 const POINTS: readonly HookPoint[] = ["pre_tool_call", "post_tool_call"];
 const PROFILES = [
   "sequential/first_deny",
@@ -65,31 +54,6 @@ export function readHookOptions(report: Report, node: TreeNode | undefined): Hoo
     onTransformConflict: choose("on_transform_conflict", OUTCOMES),
     onDisagreement: choose("on_disagreement", OUTCOMES),
   };
-}
-
-export function readApprovals(
-  report: Report,
-  node: TreeNode | undefined,
-  possible: boolean,
-): ApprovalOptions {
-  const fields = node && readMap(report, node, "`approvals`", APPROVAL_KEYS);
-  const timeoutNode = fields?.get("timeout");
-  const waitNode = fields?.get("wait");
-  const timeout = timeoutNode && readDuration(report, timeoutNode, "`timeout`", APPROVAL_TIMEOUT);
-  const wait = waitNode && readFlag(report, waitNode, "`wait`");
-  return { possible, timeout: timeout ?? DEFAULT_APPROVAL_TIMEOUT, wait: wait ?? true };
-}
-
-/** An entry that waits for a word that nobody can give refuses. `at` is where the approvals stand. */
-export function checkApprovers(
-  report: Report,
-  at: Position,
-  networks: readonly NetworkSource[],
-  somebody: boolean,
-): void {
-  const rules = networks.flatMap((network) => (network.kind === "disabled" ? [] : network.rules));
-  if (somebody || !rules.some(({ approve }) => approve)) return;
-  report.warn(at, "Entries have `approve: true`, and nobody can: `listen.admin` has no `token`");
 }
 
 /** A field that an entry injects is the gate's alone. `at` is where the hooks stand. */
@@ -134,7 +98,12 @@ function readHandler(report: Report, fields: HookFields): HookSource["handler"] 
     report.error(fields.at, `A hook of type \`${type}\` needs a \`${key}\``);
     return undefined;
   }
-  return type === "http" ? readUrl(report, node) : readCommand(report, node);
+  if (type === "command") return readCommand(report, node);
+  const endpoint = readHttpEndpoint(report, node);
+  if (endpoint !== undefined && isOverheard(endpoint)) {
+    report.warn(node.at, "This hook is asked in clear text, so whoever is in between may answer for it");
+  }
+  return endpoint;
 }
 
 function readCommand(report: Report, node: TreeNode): HookSource["handler"] | undefined {
@@ -147,38 +116,6 @@ function readCommand(report: Report, node: TreeNode): HookSource["handler"] | un
     report.error(node.at, "`command` must be a list of words: the program, then its arguments");
   }
   return undefined;
-}
-
-function readUrl(report: Report, node: TreeNode): HookSource["handler"] | undefined {
-  const text = readText(report, node, "`url`");
-  if (text === undefined) return undefined;
-  const parsed = parseUrl(text);
-  if (parsed === undefined) {
-    // A user and password would be a secret: the value is not quoted.
-    report.error(
-      node.at,
-      "`url` must begin with `http://` or `https://` and a host, without user, password or fragment",
-    );
-    return undefined;
-  }
-  const { scheme, authority, target } = parsed;
-  const { host, port } = authority;
-  if (scheme === "http" && !(host.kind === "address" && isLoopback(host.address))) {
-    report.warn(node.at, "This hook is asked in clear text, so whoever is in between may answer for it");
-  }
-  const destination: Destination =
-    host.kind === "name"
-      ? { kind: "name", host: host.name, port }
-      : { kind: "address", address: host.address, port };
-  return { kind: "http", scheme, destination, target };
-}
-
-function parseUrl(text: string): AbsoluteTarget | undefined {
-  try {
-    return parseAbsoluteForm(text, "POST");
-  } catch {
-    return undefined;
-  }
 }
 
 function readDomains(report: Report, node: TreeNode): readonly PatternSource[] | undefined {

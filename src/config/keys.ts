@@ -77,7 +77,8 @@ export const HOOK_KEYS = [
   "timeout",
   "may_set",
 ] as const;
-export const APPROVAL_KEYS = ["timeout", "wait"] as const;
+export const APPROVAL_KEYS = ["timeout", "wait", "webhook"] as const;
+export const WEBHOOK_KEYS = ["url", "secret", "timeout"] as const;
 export const HOOK_OPTION_KEYS = [
   "composition",
   "mode",
@@ -106,4 +107,5 @@ export const CONFIG_KEYS: Readonly<Record<string, readonly string[]>> = {
   "hooks[]": HOOK_KEYS,
   hook_options: HOOK_OPTION_KEYS,
   approvals: APPROVAL_KEYS,
+  "approvals.webhook": WEBHOOK_KEYS,
 };

@@ -5,8 +5,9 @@ import { dirname, resolve } from "node:path";
 import { compilePath } from "../decide/path-pattern.ts";
 import type { Config, LoadResult, Template } from "../model/config.ts";
 import type { NetworkSource, PolicySource } from "../model/policy.ts";
+import { checkApprovers, readApprovals } from "./approvals.ts";
 import { type Fields, present, readChoice, readInteger, readMap, readText } from "./expect.ts";
-import { checkApprovers, checkInjected, readApprovals, readHookOptions, readHooks } from "./hooks.ts";
+import { checkInjected, readHookOptions, readHooks } from "./hooks.ts";
 import { CA_KEYS, RECORDS_KEYS, TOP_KEYS } from "./keys.ts";
 import { readLimits } from "./limits.ts";
 import { readListen } from "./listen.ts";
@@ -115,8 +116,9 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   const hooks = readHooks(report, present(fields.get("hooks")));
   const networks = [network, ...sandboxes.map((sandbox) => sandbox.network)];
   checkInjected(report, fields.keyAt("hooks"), hooks, networks);
-  const somebody = listen.admin?.token !== undefined;
-  checkApprovers(report, fields.keyAt("approvals"), networks, somebody);
+  const admin = listen.admin?.token !== undefined;
+  const approvals = readApprovals(scope, present(fields.get("approvals")), admin);
+  checkApprovers(report, fields.keyAt("approvals"), networks, approvals);
   const mode = fields.get("mode");
   const { policyNetwork, denylist } = splitDenylist(network);
   const policy: PolicySource = {
@@ -129,7 +131,7 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
     ...ranges,
     hooks,
     hookOptions: readHookOptions(report, present(fields.get("hook_options"))),
-    approvals: readApprovals(report, present(fields.get("approvals")), somebody),
+    approvals,
   };
   // After an error this may be its echo.
   if (!hasSandboxes && network.kind === "disabled" && !report.failed) {

@@ -6,7 +6,6 @@ import { Failure } from "../model/failure.ts";
 import type {
   AddressRange,
   DenySource,
-  HookSource,
   NetworkSource,
   PatternSource,
   PolicySource,
@@ -84,7 +83,7 @@ export function compilePolicy(source: PolicySource): Policy {
         domains.map((domain) => [checkedPattern(domain, name), index] as const),
       ),
     ),
-    endpoints: new Set(source.hooks.flatMap(endpointOf)),
+    endpoints: new Set(endpointsOf(source)),
   });
 }
 
@@ -151,8 +150,10 @@ function checkedPattern(pattern: PatternSource, id: string): PatternSource {
   return pattern;
 }
 
-function endpointOf({ handler }: HookSource): readonly string[] {
-  return handler.kind === "http" ? [endpointKey(handler.destination)] : [];
+function endpointsOf({ hooks, approvals }: PolicySource): readonly string[] {
+  const asked = hooks.flatMap(({ handler }) => (handler.kind === "http" ? [handler.destination] : []));
+  const webhook = approvals.webhook?.endpoint.destination;
+  return [...asked, ...(webhook === undefined ? [] : [webhook])].map(endpointKey);
 }
 
 export function endpointKey(destination: Destination): string {

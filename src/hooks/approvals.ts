@@ -49,6 +49,8 @@ export interface Asking {
   readonly wait: boolean;
   /** Aborted: the client went away. */
   readonly signal: AbortSignal;
+  /** Called once it is among what waits; `over` is aborted once it no longer does. Not called where a word holds. */
+  readonly entered?: ((pending: PendingApproval, over: AbortSignal) => void) | undefined;
 }
 
 export interface BookOptions {
@@ -56,6 +58,8 @@ export interface BookOptions {
   readonly now: () => number;
   /** Told of every word that was given: what it was for, and by whom. */
   readonly resolved: (pending: PendingApproval, resolution: Resolution) => void;
+  /** Told of a word that was heard here and holds for longer: other processes have to learn it. */
+  readonly spread?: ((key: ApprovalKey, resolution: Resolution) => void) | undefined;
 }
 
 interface Entry {
@@ -111,6 +115,14 @@ export class ApprovalBook {
     return entry.pending;
   }
 
+  /** A word that came to this process itself: what holds for longer is kept, and spread. */
+  hear(id: string, resolution: Resolution): void {
+    const resolved = this.resolve(id, resolution);
+    if (resolved === undefined || !holds(resolution)) return;
+    this.learn(resolved, resolution);
+    this.#options.spread?.(resolved, resolution);
+  }
+
   /** Keeps a word for the exchanges to come. */
   learn(key: ApprovalKey, { by, scope }: Resolution): void {
     const until = scope.kind === "time" ? this.#options.now() + scope.ms : Number.POSITIVE_INFINITY;
@@ -130,12 +142,13 @@ export class ApprovalBook {
     for (const { settle } of [...this.#entries.values()]) settle(EXPIRED);
   }
 
-  #enter({ key, why, timeoutMs, wait, signal }: Asking): Promise<Outcome> {
+  #enter({ key, why, timeoutMs, wait, signal, entered }: Asking): Promise<Outcome> {
     const known = wait ? undefined : this.#sameAs(key);
     if (known !== undefined) return Promise.resolve(EXPIRED);
     const id = randomBytes(6).toString("hex");
     const since = this.#options.now();
     const pending = { ...key, id, why, since, until: since + timeoutMs, waits: wait };
+    const over = new AbortController();
     return new Promise((resolve) => {
       const timer = setTimeout(() => settle(EXPIRED), timeoutMs);
       timer.unref();
@@ -145,10 +158,12 @@ export class ApprovalBook {
         signal.removeEventListener("abort", abandon);
         this.#entries.delete(id);
         resolve(outcome);
+        over.abort();
       };
       // Where nobody waits, the client's leaving changes nothing.
       if (wait) signal.addEventListener("abort", abandon, { once: true });
       this.#entries.set(id, { pending, settle });
+      entered?.(pending, over.signal);
     });
   }
 
@@ -169,6 +184,11 @@ export class ApprovalBook {
     if (this.#entries.size >= PENDING) return true;
     return this.pending().filter((pending) => pending.sandbox === sandbox).length >= PENDING_OF_ONE;
   }
+}
+
+/** Whether the word is for exchanges to come as well. */
+export function holds({ approve, scope }: Resolution): boolean {
+  return approve && scope.kind !== "once";
 }
 
 /** One text for equal keys. */

@@ -25,10 +25,29 @@ export interface PolicySource {
 export interface ApprovalOptions {
   /** Milliseconds. */
   readonly timeout: number;
-  /** Whether anybody can approve: the admin listener has a token. */
+  /** Whether anybody can approve: the admin listener has a token, or there is a webhook. */
   readonly possible: boolean;
   /** Whether the client waits; else it is refused at once, and may ask again. */
   readonly wait: boolean;
+  /** Told of each exchange that waits; its answer may be the word. */
+  readonly webhook?: ApprovalWebhook;
+}
+
+export interface ApprovalWebhook {
+  readonly endpoint: HttpEndpoint;
+  /** Key of a template in `secrets/`: what a request is signed with. */
+  readonly secret: string | undefined;
+  /** Milliseconds that it may take to answer. */
+  readonly timeout: number;
+}
+
+/** What the gate itself posts to. */
+export interface HttpEndpoint {
+  readonly kind: "http";
+  readonly scheme: "http" | "https";
+  readonly destination: Destination;
+  /** Path and query. */
+  readonly target: string;
 }
 
 /** An operator's hook: it may turn an allowance into a denial. */
@@ -43,13 +62,7 @@ export interface HookSource {
   readonly points: readonly HookPoint[];
   readonly handler:
     | { readonly kind: "command"; readonly command: readonly [file: string, ...args: readonly string[]] }
-    | {
-        readonly kind: "http";
-        readonly scheme: "http" | "https";
-        readonly destination: Destination;
-        /** Path and query. */
-        readonly target: string;
-      };
+    | HttpEndpoint;
 }
 
 /** Before an exchange leaves, and once it is over. */

@@ -211,32 +211,3 @@ testProblems("readHookOptions", `${HEAD}hook_options:`, [
   ],
   ["an unknown key", " { modes: enforce }\n", "3:17 Unknown key `modes`; did you mean `mode`?"],
 ]);
-
-test("readApprovals: a client waits five minutes, unless the file says otherwise", () => {
-  assert.deepEqual(configOf(HEAD).policy.approvals, { possible: false, timeout: 300_000, wait: true });
-  const { approvals } = configOf(`${HEAD}approvals: { timeout: 30s, wait: false }\n`).policy;
-  assert.deepEqual(approvals, { possible: false, timeout: 30_000, wait: false });
-});
-
-testProblems("readApprovals", `${HEAD}approvals:`, [
-  ["an empty one is fine", "\n"],
-  ["no map", " x\n", "3:12 `approvals` must be a map of keys and values, found text"],
-  [
-    "a time that is too short",
-    " { timeout: 1ms }\n",
-    "3:23 `timeout` must be a time from 1s to 1d, such as `10s`",
-  ],
-  ["no flag", " { wait: 1 }\n", "3:20 `wait` must be true or false, found a number"],
-]);
-
-testProblems("checkApprovers", "version: 1\n", [
-  [
-    "an entry to approve, and nobody who can",
-    "network: { allowlist: [{ domain: a.example, approve: true }] }\n",
-    "1:1 warning: Entries have `approve: true`, and nobody can: `listen.admin` has no `token`",
-  ],
-  [
-    "an entry to approve, and a token",
-    `network: { allowlist: [{ domain: a.example, approve: true }] }\nlisten: { proxy: 127.0.0.1:8080, admin: { address: 127.0.0.1:9464, token: "${"$"}{env:TOKEN}" } }\n`,
-  ],
-]);

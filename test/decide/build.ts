@@ -5,6 +5,7 @@ import { compilePolicy, type Policy } from "../../src/decide/policy.ts";
 import type { Destination, Question, RequestHead } from "../../src/model/exchange.ts";
 import type {
   AddressRange,
+  ApprovalOptions,
   DenySource,
   HookSource,
   NetworkSource,
@@ -39,6 +40,7 @@ export interface Settings {
   readonly network?: Net | "disabled";
   readonly sandboxes?: readonly { readonly id: string; readonly network?: Net | "disabled" }[];
   readonly hooks?: readonly { readonly domains: readonly string[]; readonly url?: string }[];
+  readonly approvals?: Partial<ApprovalOptions>;
   readonly upstream?: { readonly allow_ranges?: readonly string[]; readonly deny_ranges?: readonly string[] };
 }
 
@@ -63,7 +65,7 @@ export function buildSource(settings: Settings): PolicySource {
     allowRanges: (settings.upstream?.allow_ranges ?? []).map(range),
     denyRanges: (settings.upstream?.deny_ranges ?? []).map(range),
     hooks: (settings.hooks ?? []).map(hookSource),
-    approvals: { possible: true, timeout: 60_000, wait: true },
+    approvals: { possible: true, timeout: 60_000, wait: true, ...settings.approvals },
     hookOptions: {
       mode: "enforce",
       profile: "sequential/first_deny",

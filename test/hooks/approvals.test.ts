@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { ApprovalBook, type ApprovalKey, type Asking, type Outcome } from "../../src/hooks/approvals.ts";
+import {
+  ApprovalBook,
+  type ApprovalKey,
+  type Asking,
+  type Outcome,
+  type PendingApproval,
+} from "../../src/hooks/approvals.ts";
 
 const KEY: ApprovalKey = {
   sandbox: "ci-17",
@@ -152,4 +158,54 @@ test("ApprovalBook: words are kept in bounded number, the oldest goes first", as
   assert.deepEqual(await ask({ key: { ...KEY, path: "/1024" } }), APPROVED);
   void ask({ key: { ...KEY, path: "/0" } });
   assert.equal(book.pending().length, 1);
+});
+
+test("ApprovalBook: who enters is told, and once it is over; where a word holds nobody enters", async (context) => {
+  const { book, ask } = create(context);
+  const entered: PendingApproval[] = [];
+  const overs: AbortSignal[] = [];
+  const enter = (pending: PendingApproval, over: AbortSignal): void => {
+    entered.push(pending);
+    overs.push(over);
+  };
+  const waiting = ask({ entered: enter });
+  assert.deepEqual(entered, book.pending());
+  assert.equal(overs[0]?.aborted, false);
+  book.resolve(entered[0]?.id ?? "", ONCE);
+  assert.deepEqual([await waiting, overs[0]?.aborted], [APPROVED, true]);
+  book.learn(KEY, { ...ONCE, scope: { kind: "sandbox" } });
+  assert.deepEqual(await ask({ entered: enter }), APPROVED);
+  assert.equal(entered.length, 1);
+});
+
+test("ApprovalBook: a word that is heard here is kept and spread where it holds for longer", async (context) => {
+  const spread: string[] = [];
+  const book = new ApprovalBook({
+    now: () => 0,
+    resolved: () => undefined,
+    spread: ({ path }, { by }) => void spread.push(`${path} ${by}`),
+  });
+  context.after(() => book.close());
+  const asking: Asking = {
+    key: KEY,
+    why: undefined,
+    timeoutMs: 60_000,
+    wait: true,
+    signal: new AbortController().signal,
+  };
+  book.hear("0123456789ab", ONCE);
+  for (const [resolution, outcome] of [
+    [ONCE, APPROVED],
+    [
+      { ...ONCE, approve: false, scope: { kind: "sandbox" } },
+      { kind: "rejected", by: "ada" },
+    ],
+    [{ ...ONCE, scope: { kind: "sandbox" } }, APPROVED],
+  ] as const) {
+    const waiting = book.ask(asking);
+    book.hear(book.pending()[0]?.id ?? "", resolution);
+    assert.deepEqual(await waiting, outcome);
+  }
+  assert.deepEqual(spread, ["/x ada"]);
+  assert.deepEqual(await book.ask(asking), APPROVED);
 });

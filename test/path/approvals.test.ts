@@ -1,18 +1,19 @@
-/** A person's word: an exchange waits for it, and goes, or does not; over the admin page and by the command. */
+/** A person's word: an exchange waits for it, and goes, or does not; over the admin page, by the command, by a webhook. */
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { askInside, head } from "../support/ask.ts";
-import { ADMIN, type Gate, startGate } from "../support/gate.ts";
+import { askConnect, askInside, head } from "../support/ask.ts";
+import { ADMIN, fromFile, type Gate, startGate } from "../support/gate.ts";
 import type { Message } from "../support/message-reader.ts";
 import { oneValue, statusOf } from "../support/message-reader.ts";
 import type { Origin } from "../support/origin.ts";
-import { createOrigin } from "../support/origin.ts";
+import { createOrigin, respond } from "../support/origin.ts";
 import type { Internet } from "../support/private-internet.ts";
-import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
+import { createInternet, PUBLIC_V4, PUBLIC_V6 } from "../support/private-internet.ts";
 import { type Outcome, run } from "../support/programs.ts";
 import { dial, PROXY } from "../support/wire-client.ts";
 
@@ -50,7 +51,7 @@ before(async () => {
   internet = await createInternet();
   for (const name of [HOST, HOOKED]) internet.dns.set(name, { A: [PUBLIC_V4] });
   origin = await createOrigin(internet, { tls: [HOST, HOOKED] });
-  gate = await startGate(internet, config({}, 2));
+  gate = await startGate(internet, config({}, 2), { files: { signing: "a-signing-secret-of-the-tests" } });
 });
 after(() => internet.close());
 
@@ -86,6 +87,10 @@ async function pending(): Promise<Pending> {
   throw new Error("Nothing waits");
 }
 
+function records(): string {
+  return readFileSync(join(internet.directory, `gate-${internet.gate.pid}`, "records.jsonl"), "utf8");
+}
+
 function command(...args: readonly string[]): Promise<Outcome> {
   const program = [process.execPath, "--disable-warning=ExperimentalWarning", MAIN, "approve"];
   return run(internet, [...program, ...args, "--config", gate.configFile]);
@@ -108,11 +113,7 @@ describe("an entry with approve: true", () => {
     assert.notEqual(second, id);
     await command(second, "--reject");
     assert.equal(oneValue(await again, "x-sallyport-reason"), "rule-denies");
-    const lines = readFileSync(
-      join(internet.directory, `gate-${internet.gate.pid}`, "records.jsonl"),
-      "utf8",
-    );
-    assert.match(lines, new RegExp(`"approval":"approved","id":"${id}","by":"ada","scope":"once"`));
+    assert.match(records(), new RegExp(`"approval":"approved","id":"${id}","by":"ada","scope":"once"`));
   });
 
   test("needs no second word for the same while one holds, in any worker, and one for anything else", async () => {
@@ -167,4 +168,64 @@ test("nobody's word in time is a refusal; without waiting, at once", async () =>
   const { id } = await pending();
   await admin("POST", `/approvals/${id}`, '{"outcome":"approve","by":"ada","for":"5m"}');
   assert.equal(statusOf(await get("/later")), 200);
+});
+
+describe("a webhook", () => {
+  const WEBHOOK = "ask.example.com";
+  const SIGNING = "a-signing-secret-of-the-tests";
+  const webhook = { url: `https://${WEBHOOK}/ask?from=gate`, secret: fromFile("signing"), timeout: "5s" };
+  let asked: Origin;
+  let word = "";
+
+  before(async () => {
+    internet.dns.set(WEBHOOK, { AAAA: [PUBLIC_V6[0]] });
+    asked = await createOrigin(internet, {
+      address: PUBLIC_V6[0],
+      tls: [WEBHOOK],
+      answer: () => (word === "" ? respond("", "202 Accepted") : respond(word)),
+    });
+    await gate.reload(config({ approvals: { webhook } }, 2));
+  });
+
+  test("is told what waits, signed, without query; its word counts, in every worker", async () => {
+    word = '{"decision":"approve","by":"policy-bot","scope":"30m"}';
+    assert.equal(statusOf(await get("/by-webhook?q=hidden")), 200);
+    const [request] = asked.requests;
+    assert.ok(request);
+    assert.equal(request.start, "POST /ask?from=gate HTTP/1.1");
+    const told = JSON.parse(request.body) as Record<string, unknown>;
+    assert.deepEqual([told["method"], told["host"], told["path"]], ["GET", HOST, "/by-webhook"]);
+    assert.doesNotMatch(request.body, /hidden/);
+    const time = oneValue(request, "x-sallyport-timestamp");
+    const digest = createHmac("sha256", SIGNING).update(`${time}.${request.body}`).digest("hex");
+    assert.equal(oneValue(request, "x-sallyport-signature"), `sha256=${digest}`);
+    for (let round = 0; round < 6; round += 1) assert.equal(statusOf(await get("/by-webhook")), 200);
+    assert.equal(asked.requests.length, 1);
+    assert.match(records(), /"approval":"approved","id":"[0-9a-f]{12}","by":"policy-bot","scope":"30m"/);
+  });
+
+  test("says no, or leaves the word to a person", async () => {
+    word = '{"decision":"deny"}';
+    assert.equal(oneValue(await get("/denied"), "x-sallyport-reason"), "rule-denies");
+    word = "";
+    const answer = get("/later-by-hand");
+    await admin("POST", `/approvals/${(await pending()).id}`, '{"outcome":"approve","by":"ada"}');
+    assert.equal(statusOf(await answer), 200);
+  });
+
+  test("that talks nonsense approves nothing, and the log says so", async () => {
+    word = '{"decision":"yes, please"}';
+    const answer = get("/nonsense");
+    await gate.untilLogged(/approvals webhook failed.*no word that can be read/);
+    await admin("POST", `/approvals/${(await pending()).id}`, '{"outcome":"reject","by":"ada"}');
+    assert.equal(statusOf(await answer), 403);
+  });
+
+  test("is no destination for a sandbox, whatever is listed", async () => {
+    await gate.reload(config({ approvals: { webhook }, network: { allowlist: [{ domain: "*" }] } }, 2));
+    assert.match(
+      (await askConnect(internet, `${WEBHOOK}:443`)).start,
+      /^HTTP\/1\.1 403 .*address-not-public/,
+    );
+  });
 });

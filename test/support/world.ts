@@ -30,6 +30,8 @@ export interface TestWorld extends Around {
   readonly records: ExchangeRecord[];
   /** What the operator's log was told of. */
   readonly broken: unknown[];
+  /** What the log was told of the webhook for approvals. */
+  readonly webhookProblems: string[];
   /** Upstreams dialled so far, in order; the one of this index once it is there. */
   readonly origins: Peer[];
   origin(index: number): Promise<Peer>;
@@ -53,12 +55,14 @@ export function createWorld(context: TestContext, settings: Settings, options: W
   const surroundings = around(options.limits);
   const records: ExchangeRecord[] = [];
   const broken: unknown[] = [];
+  const webhookProblems: string[] = [];
   const origins: Peer[] = [];
   let inForce = takeUp(settings, options);
   const made: TestWorld = {
     ...surroundings,
     records,
     broken,
+    webhookProblems,
     origins,
     refuse: undefined,
     draining: false,
@@ -98,6 +102,7 @@ export function createWorld(context: TestContext, settings: Settings, options: W
         failed: () => undefined,
         now: Date.now,
       }),
+      webhookFailed: (problem) => void webhookProblems.push(problem),
       connections: new Set(),
       draining: () => made.draining,
     },

@@ -1,0 +1,63 @@
+/** The gate's own errands: it posts JSON to an endpoint of the operator's config, over the guarded way of everything that leaves. */
+import { decideEndpointAddress, permitEndpoint } from "./decide/decide-endpoint.ts";
+import { call } from "./forward/call.ts";
+import { nameOf } from "./identify/identify-destination.ts";
+import type { Destination } from "./model/exchange.ts";
+import type { Route } from "./model/leg.ts";
+import type { HttpEndpoint } from "./model/policy.ts";
+import type { InForce, World } from "./world.ts";
+
+export interface Errand {
+  readonly endpoint: HttpEndpoint;
+  /** JSON. */
+  readonly body: string;
+  /** Beside those that every errand has. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+}
+
+const MAX_ANSWER_BYTES = 65_536;
+
+/** Names and addresses are vetted, no redirect is followed. Rejects with a Failure where no whole answer came. */
+export async function postJson(
+  { endpoint, body, fields }: Errand,
+  signal: AbortSignal,
+  { force, world }: { readonly force: InForce; readonly world: World },
+): Promise<{ readonly status: number; readonly text: string }> {
+  const { destination, scheme, target } = endpoint;
+  const order = {
+    route: endpointRoute(destination, scheme, force),
+    method: "POST",
+    target,
+    host: hostField(destination, scheme),
+    fields: [
+      ["Content-Type", "application/json"],
+      ["Accept", "application/json"],
+      ["Accept-Encoding", "identity"],
+      ["User-Agent", "sallyport"],
+      ...fields,
+    ] as const,
+    body,
+    maxBytes: MAX_ANSWER_BYTES,
+  };
+  const called = await call(world.forwarder, order, signal);
+  return { status: called.status, text: called.body.toString("utf8") };
+}
+
+function endpointRoute(destination: Destination, scheme: "http" | "https", { policy }: InForce): Route {
+  const permit = permitEndpoint(destination, scheme);
+  // No sandbox's id has a bracket in it.
+  const key = `(hook) ${scheme} ${nameOf(destination)} ${destination.port} ${policy.generation}`;
+  return {
+    permit,
+    guard: (address) => decideEndpointAddress(permit, address, policy),
+    poolKey: key,
+    freshKey: key,
+    alpn: ["http/1.1"],
+  };
+}
+
+function hostField(destination: Destination, scheme: "http" | "https"): string {
+  const name = nameOf(destination);
+  const host = name.includes(":") ? `[${name}]` : name;
+  return destination.port === (scheme === "https" ? 443 : 80) ? host : `${host}:${destination.port}`;
+}
