@@ -56,6 +56,23 @@ export const CREDENTIAL_KEYS = [
   "trusted_domains",
   "injection_location",
   "header_names",
+  "username",
+  "password",
+  "client_auth",
+  "access_key_id",
+  "secret_access_key",
+  "session_token",
+  "region",
+  "service",
+  "unsigned_payload",
+  "app_id",
+  "installation_id",
+  "private_key",
+  "api_url",
+  "permissions",
+  "repositories",
+  "key",
+  "audience",
 ] as const;
 
 export const SANDBOX_KEYS = ["id", "source", "interface", "mac", "netns", "token", "env", "network"] as const;

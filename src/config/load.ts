@@ -6,6 +6,7 @@ import { compilePath } from "../decide/path-pattern.ts";
 import type { Config, LoadResult, Template } from "../model/config.ts";
 import type { NetworkSource, PolicySource } from "../model/policy.ts";
 import { checkApprovers, readApprovals } from "./approvals.ts";
+import { type CredentialEntry, lintCredentials, readCredentials } from "./credentials.ts";
 import { type Fields, present, readChoice, readInteger, readMap, readText } from "./expect.ts";
 import { checkInjected, readHookOptions, readHooks } from "./hooks.ts";
 import { CA_KEYS, RECORDS_KEYS, TOP_KEYS } from "./keys.ts";
@@ -17,7 +18,6 @@ import { Report } from "./report.ts";
 import { readSandboxes } from "./sandboxes.ts";
 import type { Scope } from "./scope.ts";
 import type { Position, TreeNode } from "./tree.ts";
-import { refuseCredentials } from "./unbuilt.ts";
 import { readUpstream } from "./upstream.ts";
 
 type TopFields = Fields<(typeof TOP_KEYS)[number]>;
@@ -53,7 +53,16 @@ export function loadConfigWithNetwork(file: string, networkFile: string, generat
   const { config } = loaded;
   const { allowRanges, denyRanges } = config.policy;
   const templates = new Map([...config.templates].filter(([key]) => !key.startsWith("network.")));
-  const scope: Scope = { report, folder: dirname(path), templates, allowRanges, denyRanges, checkPath };
+  const credentials = credentialsOf(config);
+  const scope: Scope = {
+    report,
+    folder: dirname(path),
+    templates,
+    allowRanges,
+    denyRanges,
+    credentials,
+    checkPath,
+  };
   const network = readNetwork(scope, parsed.root, "network");
   if (report.failed) return { ok: false, problems: report.problems() };
   const digest = createHash("sha256").update(config.text).update(read.text).digest("hex");
@@ -63,6 +72,23 @@ export function loadConfigWithNetwork(file: string, networkFile: string, generat
     config: { ...config, policy, templates },
     warnings: [...loaded.warnings, ...report.problems()],
   };
+}
+
+/** Those of a config that was loaded well: its templates and warnings are known. */
+function credentialsOf({ text, file }: Config): Scope["credentials"] {
+  const report = new Report(file);
+  const parsed = parseYaml(text);
+  const fields = parsed.ok ? readMap(report, parsed.root, "The file", TOP_KEYS) : undefined;
+  const scope: Scope = {
+    report,
+    folder: dirname(file),
+    templates: new Map(),
+    allowRanges: [],
+    denyRanges: [],
+    credentials: new Map(),
+    checkPath,
+  };
+  return readCredentials(scope, present(fields?.get("credentials")));
 }
 
 /** The same for text that was read already; `file` says where relative paths start. */
@@ -82,6 +108,7 @@ export function loadConfigText(text: string, file: string, generation: number): 
     templates: new Map<string, Template>(),
     allowRanges: [],
     denyRanges: [],
+    credentials: new Map(),
     checkPath,
   };
   const digest = createHash("sha256").update(text).digest("hex");
@@ -103,7 +130,8 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   if (fields === undefined) return undefined;
   checkVersion(report, fields);
   const { upstream, ...ranges } = readUpstream(start, present(fields.get("upstream")));
-  const scope = { ...start, ...ranges };
+  const bare = { ...start, ...ranges };
+  const scope = { ...bare, credentials: readCredentials(bare, present(fields.get("credentials"))) };
   const sandboxNode = present(fields.get("sandboxes"));
   // Entries with errors count too: what is said of a file without sandboxes would not help.
   const hasSandboxes =
@@ -111,8 +139,8 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   const listen = readListen(scope, present(fields.get("listen")), hasSandboxes);
   const { sources: sandboxes, setups } = readSandboxes(scope, sandboxNode, listen.gateway?.interfaces);
   const network = readNetwork(scope, fields.get("network"), "network");
-  const credentials = present(fields.get("credentials"));
-  if (credentials !== undefined) refuseCredentials(scope, credentials, fields.keyAt("credentials"));
+  lintCredentials(scope);
+  const credentials = [...scope.credentials.values()];
   const hooks = readHooks(report, present(fields.get("hooks")));
   const networks = [network, ...sandboxes.map((sandbox) => sandbox.network)];
   checkInjected(report, fields.keyAt("hooks"), hooks, networks);
@@ -129,14 +157,12 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
     denylist,
     sandboxes,
     ...ranges,
+    ...policyOf(credentials),
     hooks,
     hookOptions: readHookOptions(report, present(fields.get("hook_options"))),
     approvals,
   };
-  // After an error this may be its echo.
-  if (!hasSandboxes && network.kind === "disabled" && !report.failed) {
-    report.warn(fields.keyAt("network"), "`network` is disabled, so everything is refused");
-  }
+  warnDisabled(report, fields, !hasSandboxes && network.kind === "disabled");
   const recordsFile = readPath(scope, present(fields.get("records")), "`records`", "file") ?? "-";
   return {
     file: origin.file,
@@ -147,10 +173,27 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
     policy,
     sandboxes: setups,
     templates,
+    tokens: credentials.flatMap(({ token }) => token ?? []),
     upstream,
     recordsFile: recordsFile === "-" ? "-" : resolve(folder, recordsFile),
     limits: readLimits(report, present(fields.get("limits"))),
   };
+}
+
+/** An API that gives out tokens beside all else that it does is a destination even so: its app's key stays here. */
+function policyOf(credentials: readonly CredentialEntry[]): Pick<PolicySource, "placeholders" | "endpoints"> {
+  return {
+    placeholders: credentials.flatMap(({ placeholder }) => placeholder ?? []),
+    endpoints: credentials.flatMap(({ token }) =>
+      token === undefined || token.kind === "github_app" ? [] : [token.endpoint.destination],
+    ),
+  };
+}
+
+/** After an error this may be its echo. */
+function warnDisabled(report: Report, fields: TopFields, disabled: boolean): void {
+  if (!disabled || report.failed) return;
+  report.warn(fields.keyAt("network"), "`network` is disabled, so everything is refused");
 }
 
 function checkVersion(report: Report, fields: TopFields): void {

@@ -1,15 +1,17 @@
 /** One entry of an allowlist. Pure. */
+import type { SigningSource } from "../model/credential.ts";
+import type { Injection } from "../model/decision.ts";
 import type { PatternSource, RuleSource } from "../model/policy.ts";
+import { useCredential } from "./credentials.ts";
 import { patternKey } from "./domain.ts";
 import { readId, readPattern, readPorts } from "./entry.ts";
 import { type Fields, readChoice, readFlag, readMap, readTexts } from "./expect.ts";
 import { ALLOW_KEYS } from "./keys.ts";
-import { type Outsiders, outsidersUnder } from "./public-suffix.ts";
+import { outsidersOf } from "./outsiders.ts";
 import { quoteName, type Report } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import { readTransform } from "./transform.ts";
 import type { Position, TreeNode } from "./tree.ts";
-import { refuseCredential } from "./unbuilt.ts";
 
 export interface PlacedRule {
   readonly rule: RuleSource;
@@ -25,7 +27,7 @@ export interface RuleDefaults {
 }
 
 type AllowFields = Fields<(typeof ALLOW_KEYS)[number]>;
-type Inside = Pick<RuleSource, "methods" | "paths" | "injections">;
+type Inside = Pick<RuleSource, "methods" | "paths" | "injections" | "signing">;
 
 const DEFAULT_PORTS = [80, 443];
 const PROTOCOLS = ["http", "tcp"] as const;
@@ -68,13 +70,33 @@ export function readRule(scope: Scope, node: TreeNode, defaults: RuleDefaults): 
 
 function readInside(scope: Scope, fields: AllowFields, key: string): Inside {
   const transform = fields.get("transform");
-  const credential = fields.get("credential");
-  if (credential !== undefined) refuseCredential(scope.report, credential, fields.keyAt("credential"));
+  const set = transform === undefined ? [] : readTransform(scope, transform, `${key}.transform`);
+  const { injections, signing } = readCredential(scope, fields);
   return {
     methods: optional(fields.get("methods"), (node) => readMethods(scope.report, node)),
     paths: optional(fields.get("paths"), (node) => readPaths(scope, node)),
-    injections: transform === undefined ? [] : readTransform(scope, transform, `${key}.transform`),
+    // What the operator wrote out is on top of what the credential brings.
+    injections: [...injections.filter(({ key: field }) => !set.some((other) => other.key === field)), ...set],
+    ...(signing === undefined ? {} : { signing }),
   };
+}
+
+interface Brought {
+  readonly injections: readonly Injection[];
+  readonly signing?: SigningSource | undefined;
+}
+
+function readCredential(scope: Scope, fields: AllowFields): Brought {
+  const node = fields.get("credential");
+  const credential = node && useCredential(scope, node);
+  if (node === undefined || credential === undefined) return { injections: [] };
+  if (credential.placeholder !== undefined) {
+    scope.report.error(
+      node.at,
+      "A placeholder is replaced for its `trusted_domains`; an entry needs no `credential` for it",
+    );
+  }
+  return { injections: credential.injections, signing: credential.signing };
 }
 
 function readMethods(report: Report, node: TreeNode): readonly string[] | undefined {
@@ -175,12 +197,6 @@ function asks(fields: AllowFields, key: "transform" | "credential" | "methods" |
   const node = fields.get(key);
   if (node?.kind === "list" && key === "transform") return node.items.length > 0;
   return node !== undefined && !(node.kind === "map" && node.entries.length === 0);
-}
-
-/** Undefined for patterns of one host. */
-function outsidersOf(pattern: PatternSource): Outsiders | undefined {
-  if (pattern.kind === "any") return { kind: "public", suffix: "" };
-  return pattern.kind === "wildcard" ? outsidersUnder(pattern.base) : undefined;
 }
 
 function optional<T>(node: TreeNode | undefined, read: (node: TreeNode) => T | undefined): T | undefined {

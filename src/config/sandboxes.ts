@@ -97,7 +97,7 @@ function readSetup(scope: Scope, fields: SandboxFields): Pick<SandboxSetup, "net
   const env = fields.get("env");
   return {
     netns: netns && readNetns(scope, netns),
-    env: env === undefined ? {} : readVariables(scope.report, env),
+    env: env === undefined ? {} : readVariables(scope, env),
   };
 }
 

@@ -1,6 +1,7 @@
 /** What the readers of all sections share while one file is read. Types only. */
 import type { Template } from "../model/config.ts";
 import type { AddressRange } from "../model/policy.ts";
+import type { CredentialEntry } from "./credentials.ts";
 import type { Report } from "./report.ts";
 
 export interface Scope {
@@ -12,6 +13,8 @@ export interface Scope {
   /** `upstream.allow_ranges` and `deny_ranges`, once they were read. */
   readonly allowRanges: readonly AddressRange[];
   readonly denyRanges: readonly AddressRange[];
+  /** By id. */
+  readonly credentials: ReadonlyMap<string, CredentialEntry>;
   /** Why a path pattern cannot be used; undefined where it can. */
   checkPath(source: string): string | undefined;
 }

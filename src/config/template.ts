@@ -19,13 +19,15 @@ export interface TemplateUse {
   readonly key: string;
   /** Whether a value written out in the file deserves a warning. */
   readonly secret: boolean;
+  /** A key file: its value may have line breaks. */
+  readonly lines?: boolean;
 }
 
 /** Reads a value that may hold a secret and files it under `use.key`. No message quotes it. */
 export function readTemplate(scope: Scope, node: TreeNode, use: TemplateUse): Template | undefined {
   const text = readText(scope.report, node, use.what);
   if (text === undefined) return undefined;
-  const parsed = parseTemplate(text, scope.folder);
+  const parsed = parseTemplate(text, scope.folder, use.lines);
   if (!parsed.ok) {
     scope.report.error(node.at, `${use.what} ${parsed.problem}`);
     return undefined;
@@ -48,13 +50,17 @@ export function readTemplate(scope: Scope, node: TreeNode, use: TemplateUse): Te
 }
 
 /** `${env:NAME}`, `${file:PATH}` (relative to `folder`) and `$$` for a dollar; everything else stands for itself. */
-export function parseTemplate(text: string, folder: string): TemplateResult {
+export function parseTemplate(
+  text: string,
+  folder: string,
+  lines: boolean | undefined = false,
+): TemplateResult {
   const parts: TemplatePart[] = [];
   for (const [token, inside, end] of text.matchAll(TOKENS)) {
     if (inside !== undefined && end === "") {
       return { ok: false, problem: `has a \`\${\` without its \`}\`; a literal \`$\` is written \`$$\`` };
     }
-    const part = inside === undefined ? literal(token) : parseReference(inside, folder);
+    const part = inside === undefined ? literal(token) : parseReference(inside, folder, lines);
     if (typeof part === "string") return { ok: false, problem: part };
     append(parts, part);
   }
@@ -74,19 +80,37 @@ function append(parts: TemplatePart[], part: TemplatePart): void {
 }
 
 /** A part, or what is wrong. The text inside the braces is not quoted: it may be a secret put there by mistake. */
-function parseReference(text: string, folder: string): TemplatePart | string {
+function parseReference(text: string, folder: string, lines: boolean): TemplatePart | string {
+  const more = lines ? ({ lines: true } as const) : {};
   const colon = text.indexOf(":");
   const scheme = colon === -1 ? "" : text.slice(0, colon);
   const name = text.slice(colon + 1);
-  if (scheme === "env") {
-    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return { kind: "env", name };
-    return `has an \`\${env:NAME}\` whose name is not one of letters, digits and underscores`;
+  switch (scheme) {
+    case "env":
+      if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return { kind: "env", name, ...more };
+      return `has an \`\${env:NAME}\` whose name is not one of letters, digits and underscores`;
+    case "file":
+      if (name === "" || /\p{Cc}/u.test(name)) return `has a \`\${file:PATH}\` without a usable path`;
+      return { kind: "file", path: absolute(name, folder), ...more };
+    case "credential":
+      if (/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/.test(name)) return { kind: "credential", name, ...more };
+      return `has a \`\${credential:NAME}\` whose name is not one of letters, digits, dots, hyphens and underscores`;
+    case "exec":
+      return parseCommand(name);
+    default:
+      return `has a \`\${…}\` that is neither \`\${env:NAME}\` nor \`\${file:PATH}\`; a literal \`$\` is written \`$$\``;
   }
-  if (scheme === "file") {
-    if (name !== "" && !/\p{Cc}/u.test(name)) return { kind: "file", path: absolute(name, folder) };
-    return `has a \`\${file:PATH}\` without a usable path`;
+}
+
+/** Words and nothing else: there is no shell that would read quotes. */
+function parseCommand(text: string): TemplatePart | string {
+  const [file, ...args] = text.trim().split(/ +/);
+  if (file === undefined || !isAbsolute(file))
+    return `has an \`\${exec:PROGRAM WORDS}\` without an absolute path`;
+  if (/["'\\`\p{Cc}]/u.test(text)) {
+    return `has an \`\${exec:PROGRAM WORDS}\` with a quote, backslash or control character: no shell reads it`;
   }
-  return `has a \`\${…}\` that is neither \`\${env:NAME}\` nor \`\${file:PATH}\`; a literal \`$\` is written \`$$\``;
+  return { kind: "exec", command: [file, ...args] };
 }
 
 function absolute(path: string, folder: string): string {

@@ -83,7 +83,7 @@ export function compilePolicy(source: PolicySource): Policy {
         domains.map((domain) => [checkedPattern(domain, name), index] as const),
       ),
     ),
-    endpoints: new Set(endpointsOf(source)),
+    endpoints: new Set([...endpointsOf(source), ...source.endpoints.map(endpointKey)]),
   });
 }
 

@@ -1,4 +1,5 @@
 /** A checked config file, as the rest of the program sees it. Types only. */
+import type { TokenSource } from "./credential.ts";
 import type { IpAddress } from "./exchange.ts";
 import type { Limits } from "./limits.ts";
 import type { PolicySource } from "./policy.ts";
@@ -22,6 +23,8 @@ export interface Config {
   readonly sandboxes: readonly SandboxSetup[];
   /** Every value that may hold a secret, by the key that an injection or a sandbox's token names it with. */
   readonly templates: ReadonlyMap<string, Template>;
+  /** What has short-lived tokens got for it. */
+  readonly tokens: readonly TokenSource[];
   readonly upstream: {
     /** Absolute; PEM roots added to the system's. */
     readonly caFile: string | undefined;
@@ -53,8 +56,17 @@ export type Template = readonly TemplatePart[];
 
 export type TemplatePart =
   | { readonly kind: "literal"; readonly text: string }
-  | { readonly kind: "env"; readonly name: string }
-  | { readonly kind: "file"; readonly path: string };
+  /** `lines`: a key file, whose value may have line breaks. */
+  | { readonly kind: "env"; readonly name: string; readonly lines?: true }
+  | { readonly kind: "file"; readonly path: string; readonly lines?: true }
+  /** A file of the directory that systemd keeps for the service. */
+  | { readonly kind: "credential"; readonly name: string; readonly lines?: true }
+  /** What a program prints; no shell. */
+  | { readonly kind: "exec"; readonly command: readonly [file: string, ...args: readonly string[]] }
+  /** base64 of `user:password`; both are keys of templates. */
+  | { readonly kind: "basic"; readonly user: string; readonly password: string }
+  /** The current token of a credential. */
+  | { readonly kind: "minted"; readonly credential: string };
 
 /** One thing that is wrong with a config file. */
 export interface Problem {

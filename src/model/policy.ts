@@ -1,4 +1,5 @@
 /** What `config/` hands to `decide/` to be compiled: the operator's rules, checked, in plain values. */
+import type { PlaceholderSource, SigningSource } from "./credential.ts";
 import type { Injection } from "./decision.ts";
 import type { Destination, IpAddress } from "./exchange.ts";
 
@@ -18,6 +19,9 @@ export interface PolicySource {
   /** In the order of the file, which is the order they are asked in. */
   readonly hooks: readonly HookSource[];
   readonly hookOptions: HookOptions;
+  readonly placeholders: readonly PlaceholderSource[];
+  /** What the gate itself calls, hooks aside: no destinations for a sandbox. */
+  readonly endpoints: readonly Destination[];
   readonly approvals: ApprovalOptions;
 }
 
@@ -107,6 +111,8 @@ export interface RuleSource {
   readonly approve: boolean;
   readonly intercept: "auto" | "always" | "never";
   readonly injections: readonly Injection[];
+  /** Present: what leaves is signed. */
+  readonly signing?: SigningSource;
 }
 
 export interface DenySource {

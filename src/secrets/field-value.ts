@@ -4,9 +4,11 @@
 export const MAX_VALUE = 16_384;
 
 /** Why `text` cannot be a whole value, to be read after its name; undefined where it can. Quotes none of it. */
-export function valueProblem(text: string): string | undefined {
+export function valueProblem(text: string, lines = false): string | undefined {
   if (text === "") return "is empty";
   if (text.length > MAX_VALUE) return "is longer than 16 KiB";
+  // A key file: no header ever carries it as it is.
+  if (lines) return text.includes("\0") ? "holds a NUL" : undefined;
   if (text !== text.trim()) return "starts or ends with a blank or line break";
   return characterProblem(text);
 }

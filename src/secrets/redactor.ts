@@ -6,6 +6,8 @@ export interface Redactor {
   /** Lets go of what no owner of this list holds. */
   keepOnly(owners: ReadonlySet<string>): void;
   redact(text: string): string;
+  /** What these owners hold, and held in the last ten minutes. */
+  recall(owners: ReadonlySet<string>): readonly string[];
 }
 
 /** Shorter ones are found in innocent words, and are no secrets worth the name. */
@@ -23,13 +25,16 @@ interface Index {
 /** `now`: milliseconds, by any clock that does not go back. */
 export function createRedactor(now: () => number): Redactor {
   const held = new Map<string, string>();
-  const recent = new Map<string, number>();
+  const recent = new Map<string, { readonly until: number; readonly owners: Set<string> }>();
   let index: Index | undefined;
 
   function hold(owner: string, secret: string | undefined): void {
     const before = held.get(owner);
     if (before === secret) return;
-    if (before !== undefined) recent.set(before, now() + MEMORY);
+    if (before !== undefined) {
+      const owners = (recent.get(before)?.owners ?? new Set()).add(owner);
+      recent.set(before, { until: now() + MEMORY, owners });
+    }
     if (secret === undefined) held.delete(owner);
     else held.set(owner, secret);
     index = undefined;
@@ -37,7 +42,7 @@ export function createRedactor(now: () => number): Redactor {
 
   function currentIndex(): Index {
     const time = now();
-    for (const [secret, until] of recent) {
+    for (const [secret, { until }] of recent) {
       if (until > time) continue;
       recent.delete(secret);
       index = undefined;
@@ -50,6 +55,15 @@ export function createRedactor(now: () => number): Redactor {
     hold,
     keepOnly(owners) {
       for (const owner of [...held.keys()]) if (!owners.has(owner)) hold(owner, undefined);
+    },
+    recall(owners) {
+      currentIndex();
+      const secrets = new Set<string>();
+      for (const [owner, secret] of held) if (owners.has(owner)) secrets.add(secret);
+      for (const [secret, past] of recent) {
+        if ([...past.owners].some((owner) => owners.has(owner))) secrets.add(secret);
+      }
+      return [...secrets];
     },
     redact: (text) => replaceAll(text, currentIndex()),
   };

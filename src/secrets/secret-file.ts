@@ -5,7 +5,14 @@ import { valueProblem } from "./field-value.ts";
 /** The same object for as long as nothing changes. */
 export type Reading =
   | { readonly ok: true; readonly value: string }
-  | { readonly ok: false; readonly problem: string };
+  | {
+      readonly ok: false;
+      readonly problem: string;
+      /** Present where it may be had in a while: resolves, and never rejects, once that is known. */
+      readonly whenKnown?: () => Promise<void>;
+      /** Nobody needed it yet, so nothing is wrong with it. */
+      readonly untried?: true;
+    };
 
 export interface SecretFile {
   /** Looks at the file at most once a second. Never throws; no problem quotes the content. */
@@ -18,7 +25,7 @@ const CHECK_INTERVAL = 1_000;
 const SETTLING = 2_000;
 
 /** `now`: milliseconds, by any clock that does not go back. */
-export function watchSecretFile(path: string, now: () => number): SecretFile {
+export function watchSecretFile(path: string, now: () => number, lines = false): SecretFile {
   let checked = Number.NEGATIVE_INFINITY;
   let stamp: string | undefined;
   let reading: Reading = { ok: false, problem: `File \`${path}\` was not read yet` };
@@ -39,7 +46,7 @@ export function watchSecretFile(path: string, now: () => number): SecretFile {
       if (stamp !== undefined && stamp === stampOf(path)) return reading;
       const { bytes, seen } = readSettled(path);
       stamp = seen;
-      return decode(path, bytes);
+      return decode(path, bytes, lines);
     } catch (error) {
       stamp = undefined;
       return problem(path, describe(error));
@@ -105,7 +112,7 @@ function readBytes(descriptor: number): Buffer {
   return buffer.subarray(0, length);
 }
 
-function decode(path: string, bytes: Buffer): Reading {
+function decode(path: string, bytes: Buffer, lines: boolean): Reading {
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -114,7 +121,7 @@ function decode(path: string, bytes: Buffer): Reading {
   }
   // Editors and `echo` end a file with a newline that nobody means.
   const value = text.replace(/\r?\n$/, "");
-  const wrong = valueProblem(value);
+  const wrong = valueProblem(value, lines);
   return wrong === undefined ? { ok: true, value } : problem(path, wrong);
 }
 

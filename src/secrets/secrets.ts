@@ -1,9 +1,9 @@
 /** Values behind `${env:…}` and `${file:…}`: rendered when asked for, checked each time, never printed. */
-import type { Template, TemplatePart } from "../model/config.ts";
-import { MAX_VALUE, valueProblem } from "./field-value.ts";
+import type { Template } from "../model/config.ts";
+import { MAX_VALUE } from "./field-value.ts";
 import { createRedactor, type Redactor } from "./redactor.ts";
-import { namesSecret } from "./secret-field.ts";
-import { type Reading, watchSecretFile } from "./secret-file.ts";
+import type { Reading } from "./secret-file.ts";
+import { openSources, type Source, type Supply } from "./sources.ts";
 
 export interface Secrets {
   /** The value of one template, a second old at most. */
@@ -12,25 +12,28 @@ export interface Secrets {
   unavailable(): readonly { readonly key: string; readonly problem: string }[];
   /** `text` without any secret of eight or more characters that is, or in the last ten minutes was, in use. */
   redact(text: string): string;
+  /** Keeps what `owner` holds out of all that is printed; before that, what it held. */
+  hold(owner: string, secret: string): void;
+  /** What is behind these templates, now and in the last ten minutes: for whoever searches answers for it. */
+  needles(keys: readonly string[]): readonly string[];
 }
 
 /** `problem` names the variable or file and what is wrong with its value, which it never quotes. */
 export type Rendering =
   /** `generation` rises whenever the value has changed. */
   | { readonly ok: true; readonly value: string; readonly generation: number }
-  | { readonly ok: false; readonly problem: string };
+  | Extract<Reading, { ok: false }>;
 
 export interface SecretSources {
   /** Read once, here. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Milliseconds, by any clock that does not go back. */
   now(): number;
+  /** What takes a while to be had; absent where nothing is to be asked for (`check`, `explain`, the supervisor). */
+  readonly supply?: Supply | undefined;
   /** The secrets of the policy before this one, which exchanges under way may still use: they stay redacted. */
   readonly previous?: Secrets | undefined;
 }
-
-/** Gives the same object for as long as nothing has changed. */
-type Source = () => Reading;
 
 interface Entry {
   readonly sources: readonly Source[];
@@ -52,6 +55,7 @@ export function createSecrets(templates: ReadonlyMap<string, Template>, sources:
   const entries = new Map(
     [...templates].map(([key, template]) => [key, newEntry(template.map((part) => open.source(part, key)))]),
   );
+  open.nested = (key) => refresh(entries.get(key) ?? newEntry([]));
   redactor.keepOnly(open.owners);
   const secrets: Secrets = {
     render(key) {
@@ -61,10 +65,12 @@ export function createSecrets(templates: ReadonlyMap<string, Template>, sources:
     unavailable() {
       return [...entries].flatMap(([key, entry]) => {
         const rendering = refresh(entry);
-        return rendering.ok ? [] : [{ key, problem: rendering.problem }];
+        return rendering.ok || rendering.untried === true ? [] : [{ key, problem: rendering.problem }];
       });
     },
     redact: (text) => redactor.redact(text),
+    hold: (owner, secret) => redactor.hold(owner, secret),
+    needles: (keys) => redactor.recall(new Set(keys.flatMap((key) => [...(open.behind.get(key) ?? [])]))),
   };
   REDACTORS.set(secrets, redactor);
   // Read from the start, so that a secret is redacted before it is first used.
@@ -97,75 +103,4 @@ function join(entry: Entry, parts: readonly Reading[]): Rendering {
   if (value !== entry.value) entry.generation++;
   entry.value = value;
   return { ok: true, value, generation: entry.generation };
-}
-
-interface OpenSources {
-  /** What the redactor knows them by. */
-  readonly owners: ReadonlySet<string>;
-  source(part: TemplatePart, key: string): Source;
-}
-
-/** One source for each variable and file, however many templates name it. */
-function openSources({ env, now }: SecretSources, redactor: Redactor): OpenSources {
-  const known = new Map<string, Source>();
-  const owners = new Set<string>();
-
-  function shared(name: string, make: () => Source): Source {
-    const source = known.get(name) ?? make();
-    known.set(name, source);
-    owners.add(name);
-    return source;
-  }
-
-  return {
-    owners,
-    source(part, key) {
-      switch (part.kind) {
-        case "literal":
-          return literalSource(part.text, key, redactor, owners);
-        case "env":
-          return shared(`env:${part.name}`, () => variableSource(part.name, own(env, part.name), redactor));
-        case "file":
-          return shared(`file:${part.path}`, () => fileSource(part.path, () => now(), redactor));
-      }
-    },
-  };
-}
-
-/** Words beside a reference (`Bearer`) are short; a long one under a secret's name may be the secret written out. */
-function literalSource(text: string, key: string, redactor: Redactor, owners: Set<string>): Source {
-  const reading: Reading = { ok: true, value: text };
-  if (namesSecret(key.slice(key.lastIndexOf(".") + 1))) {
-    for (const word of text.trim().split(" ")) {
-      owners.add(`text:${word}`);
-      redactor.hold(`text:${word}`, word);
-    }
-  }
-  return () => reading;
-}
-
-/** An environment given as a plain object also has what every object has. */
-function own(env: SecretSources["env"], name: string): string | undefined {
-  return Object.hasOwn(env, name) ? env[name] : undefined;
-}
-
-function variableSource(name: string, value: string | undefined, redactor: Redactor): Source {
-  const wrong = value === undefined ? "is not set" : valueProblem(value);
-  redactor.hold(`env:${name}`, value);
-  const reading: Reading =
-    wrong === undefined
-      ? { ok: true, value: value ?? "" }
-      : { ok: false, problem: `Environment variable \`${name}\` ${wrong}` };
-  return () => reading;
-}
-
-function fileSource(path: string, now: () => number, redactor: Redactor): Source {
-  const file = watchSecretFile(path, now);
-  let last: Reading | undefined;
-  return () => {
-    const reading = file.read();
-    if (reading !== last) redactor.hold(`file:${path}`, reading.ok ? reading.value : undefined);
-    last = reading;
-    return reading;
-  };
 }

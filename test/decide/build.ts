@@ -66,6 +66,8 @@ export function buildSource(settings: Settings): PolicySource {
     denyRanges: (settings.upstream?.deny_ranges ?? []).map(range),
     hooks: (settings.hooks ?? []).map(hookSource),
     approvals: { possible: true, timeout: 60_000, wait: true, ...settings.approvals },
+    placeholders: [],
+    endpoints: [],
     hookOptions: {
       mode: "enforce",
       profile: "sequential/first_deny",
