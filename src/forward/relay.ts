@@ -2,8 +2,8 @@
 import type { Deadlines } from "../model/deadline.ts";
 import type { FieldLines, Framing, ResponseHead } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
-import type { Inbound, InboundEvents, OutboundEvents, Upstream } from "../model/inbound.ts";
-import type { Leg, Outcome } from "../model/leg.ts";
+import type { BodySink, Inbound, InboundEvents, OutboundEvents, Upstream } from "../model/inbound.ts";
+import type { Leg, Outcome, StagedBody } from "../model/leg.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Turn } from "../model/turn.ts";
 import { validateSwitch } from "../wire/upgrade.ts";
@@ -43,6 +43,11 @@ class Relay implements Relaying {
   #bytesOut = 0;
   #bytesIn = 0;
   #requestWhole = false;
+  /** What changes the bodies, where anything does. */
+  #requestStage: StagedBody | undefined = undefined;
+  #responseStage: StagedBody | undefined = undefined;
+  /** The upstream said its last word, and its connection may be another exchange's by now. */
+  #upstreamDone = false;
   #over = false;
   #continueTimer: NodeJS.Timeout | undefined = undefined;
 
@@ -57,6 +62,10 @@ class Relay implements Relaying {
   }
 
   begin(): void {
+    this.#requestStage = this.#leg.requestBody?.(this.#upstreamSink(), {
+      drained: () => this.#inbound.resume(),
+      failed: (failure) => this.cut(failure),
+    });
     this.#outbound.send(this.#leg.head, this.#leg.framing, this.#upstreamEvents());
     this.#inbound.start(this.#clientEvents());
     if (!this.#leg.expectContinue || this.#requestWhole) return;
@@ -68,18 +77,22 @@ class Relay implements Relaying {
     return {
       data: (bytes) => {
         this.#bytesOut += bytes.length;
-        if (!this.#over && !this.#outbound.write(bytes)) this.#inbound.pause();
+        const to = this.#requestStage ?? this.#outbound;
+        if (!this.#over && !to.write(bytes)) this.#inbound.pause();
       },
       end: (trailers) => {
         this.#requestWhole = true;
-        if (!this.#over) this.#outbound.end(this.#leg.requestTrailers(trailers));
+        const to = this.#requestStage ?? this.#outbound;
+        if (!this.#over) to.end(this.#leg.requestTrailers(trailers));
       },
       drained: () => {
-        if (!this.#over) this.#outbound.resume();
+        if (this.#over) return;
+        if (this.#responseStage !== undefined) this.#responseStage.drained();
+        else this.#outbound.resume();
       },
       gone: (failure) => {
         if (this.#over) return;
-        this.#outbound.abort(failure.reset);
+        if (!this.#upstreamDone) this.#outbound.abort(failure.reset);
         this.#settle({ kind: "failed", failure, ...this.#counts() });
       },
     };
@@ -95,11 +108,19 @@ class Relay implements Relaying {
       head: (head, framing) => this.#takeHead(head, framing),
       data: (bytes) => {
         this.#bytesIn += bytes.length;
-        if (!this.#inbound.write(bytes)) this.#outbound.pause();
+        const to = this.#responseStage ?? this.#inbound;
+        if (!to.write(bytes) && !this.#over) this.#outbound.pause();
       },
-      end: (trailers) => this.#finish(trailers),
+      end: (trailers) => {
+        this.#upstreamDone = true;
+        const passed = this.#leg.responseTrailers(trailers);
+        if (this.#responseStage === undefined) this.#finish(passed);
+        else if (!this.#over) this.#responseStage.end(passed);
+      },
       drained: () => {
-        if (!this.#over) this.#inbound.resume();
+        if (this.#over) return;
+        if (this.#requestStage !== undefined) this.#requestStage.drained();
+        else this.#inbound.resume();
       },
       failed: (failure, untouched) => {
         if (this.#over) return;
@@ -113,11 +134,42 @@ class Relay implements Relaying {
     clearTimeout(this.#continueTimer);
     this.#status = head.status;
     if (head.status !== 101) {
-      this.#inbound.respond(this.#leg.response(head), framing);
+      this.#respond(head, framing);
       return;
     }
     if (this.#leg.upgrade && validateSwitch(this.#leg.head.fields, head.fields)) this.#switch(head);
     else this.cut(new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The upstream switched protocols unasked"));
+  }
+
+  #respond(head: ResponseHead, framing: Framing): void {
+    const answer = this.#leg.answer?.(head, framing);
+    if (answer === undefined) {
+      this.#inbound.respond(this.#leg.response(head), framing);
+      return;
+    }
+    this.#responseStage = answer.body?.(this.#clientSink(), {
+      drained: () => {
+        if (!this.#over && !this.#upstreamDone) this.#outbound.resume();
+      },
+      failed: (failure) => this.cut(failure),
+    });
+    this.#inbound.respond(answer.head, answer.framing);
+  }
+
+  #clientSink(): BodySink {
+    return {
+      write: (bytes) => this.#over || this.#inbound.write(bytes),
+      end: (trailers) => this.#finish(trailers),
+    };
+  }
+
+  #upstreamSink(): BodySink {
+    return {
+      write: (bytes) => this.#over || this.#upstreamDone || this.#outbound.write(bytes),
+      end: (trailers) => {
+        if (!this.#over && !this.#upstreamDone) this.#outbound.end(trailers);
+      },
+    };
   }
 
   /** What follows a valid 101 is nobody's HTTP: bytes both ways, unread. */
@@ -139,7 +191,7 @@ class Relay implements Relaying {
     if (this.#splice !== undefined) {
       this.#splice.cut(failure);
     } else if (!this.#over) {
-      this.#outbound.abort();
+      if (!this.#upstreamDone) this.#outbound.abort();
       this.#settle({ kind: "failed", failure, ...this.#counts() });
     }
   }
@@ -148,7 +200,7 @@ class Relay implements Relaying {
     if (this.#over) return;
     // An answer that comes before the request is whole is final: the rest of the request has no reader.
     if (!this.#requestWhole) this.#inbound.closeAfter();
-    this.#inbound.end(this.#leg.responseTrailers(trailers));
+    this.#inbound.end(trailers);
     this.#settle({ kind: "relayed", ...this.#counts() });
   }
 
@@ -172,6 +224,8 @@ class Relay implements Relaying {
   #settle(outcome: Outcome): void {
     this.#over = true;
     clearTimeout(this.#continueTimer);
+    this.#requestStage?.close();
+    this.#responseStage?.close();
     this.#resolve(outcome);
   }
 }

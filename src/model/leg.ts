@@ -2,7 +2,7 @@
 import type { AddressDecision, Denial, Permit } from "./decision.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead, ResponseHead } from "./exchange.ts";
 import type { Failure } from "./failure.ts";
-import type { HttpVersion } from "./inbound.ts";
+import type { BodySink, HttpVersion } from "./inbound.ts";
 
 /** Where to connect, with the proofs. */
 export interface Route {
@@ -25,9 +25,39 @@ export interface Leg {
   readonly upgrade: boolean;
   /** `Expect: 100-continue`: the client waits for a word before it sends the body. */
   readonly expectContinue: boolean;
+  /** Interim heads and a 101; final ones too where there is no `answer`. */
   readonly response: (head: ResponseHead) => ResponseHead;
+  /** The final head, how its body is framed from here on, and what happens to that. A Failure refuses the answer. */
+  readonly answer?: ((head: ResponseHead, framing: Framing) => Answer) | undefined;
+  /** What happens to the request's body, for which `framing` is right already. */
+  readonly requestBody?: BodyStage | undefined;
   readonly requestTrailers: (trailers: FieldLines) => FieldLines;
   readonly responseTrailers: (trailers: FieldLines) => FieldLines;
+}
+
+export interface Answer {
+  readonly head: ResponseHead;
+  readonly framing: Framing;
+  /** Absent: the body passes as it is. */
+  readonly body?: BodyStage | undefined;
+}
+
+/** Put between a body and where it goes: gives what to write to, and passes on to `next` what it made of it. */
+export type BodyStage = (next: BodySink, events: StageEvents) => StagedBody;
+
+/** `end` reaches `next` once everything before it did, in the same turn or later. */
+export interface StagedBody extends BodySink {
+  /** `next` takes more again. */
+  drained(): void;
+  /** The exchange is over: nothing more comes, and nothing more may go to `next`. */
+  close(): void;
+}
+
+export interface StageEvents {
+  /** After a `write` that gave false: more may come. */
+  drained(): void;
+  /** The exchange is broken off, so that neither side takes what it has for a whole body. */
+  failed(failure: Failure): void;
 }
 
 export type Outcome =

@@ -6,7 +6,7 @@ import { relay } from "../../src/forward/relay.ts";
 import type { Field, FieldLines, Framing, RequestHead, ResponseHead } from "../../src/model/exchange.ts";
 import { Failure } from "../../src/model/failure.ts";
 import type { Inbound, InboundEvents, OutboundEvents, Raw, Upstream } from "../../src/model/inbound.ts";
-import type { Leg } from "../../src/model/leg.ts";
+import type { BodyStage, Leg, StageEvents } from "../../src/model/leg.ts";
 import { around, listenTo } from "../support/loopback.ts";
 
 const NO_BODY: Framing = { kind: "none" };
@@ -57,6 +57,73 @@ test("relay holds each side to what the other takes", () => {
     "up resume",
   ]);
 });
+
+test("relay puts a body through its stage, holds it to what the stage takes, and ends when the stage does", async () => {
+  const { events, made, stage } = stageOf();
+  const { client, upstream, log, done } = begin({
+    framing: TEN,
+    requestBody: stage,
+    answer: (head) => ({ head: { ...head, phrase: "Staged" }, framing: { kind: "chunked" }, body: stage }),
+  });
+  client.data(Buffer.from("0123456789"));
+  events[0]?.drained();
+  upstream.drained();
+  client.end([]);
+  upstream.head(answer(200), TEN);
+  upstream.data(Buffer.from("abcdefghij"));
+  client.drained();
+  events[1]?.drained();
+  made[0]?.finish();
+  upstream.end([]);
+  made[1]?.finish();
+  const [pauses, sent] = [["client pause", "client resume"], ["client respond 200 Staged chunked"]];
+  assert.deepEqual(log.slice(2, 7), [...pauses, ...sent, "up pause", "up resume"]);
+  assert.deepEqual(log.slice(7), ["up write 10", "up end ", "client write 10", "client end "]);
+  assert.deepEqual(await done, { kind: "relayed", status: 200, bytesOut: 10, bytesIn: 10 });
+  for (const { calls } of made) assert.deepEqual(calls, ["drained", "close"]);
+});
+
+test("relay breaks the exchange off where a stage fails, and leaves an upstream that is done alone", async () => {
+  const { events, made, stage } = stageOf();
+  const { upstream, log, done } = begin({ answer: (head, framing) => ({ head, framing, body: stage }) });
+  upstream.head(answer(200), TEN);
+  upstream.data(Buffer.from("abcdefghij"));
+  upstream.end([]);
+  events[0]?.failed(BROKEN);
+  assert.equal((await done).kind, "failed");
+  assert.equal(log.includes("up abort"), false);
+  const { length } = log;
+  made[0]?.finish();
+  assert.equal(log.length, length, "what is over takes nothing more");
+});
+
+/** A stage that keeps everything until it is told to finish, and passes on how much it was. */
+function stageOf() {
+  const events: StageEvents[] = [];
+  const made: { calls: string[]; finish(): void }[] = [];
+  const stage: BodyStage = (next, told) => {
+    let bytes = 0;
+    const calls: string[] = [];
+    events.push(told);
+    made.push({
+      calls,
+      finish() {
+        next.write(Buffer.from(String(bytes)));
+        next.end([]);
+      },
+    });
+    return {
+      write(data) {
+        bytes += data.length;
+        return false;
+      },
+      end: () => undefined,
+      drained: () => void calls.push("drained"),
+      close: () => void calls.push("close"),
+    };
+  };
+  return { events, made, stage };
+}
 
 test("relay passes interim answers on through the leg's hands", () => {
   const { upstream, log } = begin({ response: (head) => ({ ...head, phrase: "Changed" }) });
