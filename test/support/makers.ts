@@ -64,7 +64,8 @@ async function byIpNetns(internet: Internet, { prefix }: JailSetup): Promise<Mad
   const propagation = ["--propagation", "private"];
   const child = await start(internet, [...prefix, ...own, ...propagation, "sh", "-c", script]);
   const pid = child.pid ?? 0;
-  return { pid, options: ["--netns", `/proc/${pid}/root/run/netns/box`] };
+  const root = `/proc/${pid}/root`;
+  return { pid, options: ["--netns", `${root}/run/netns/box`] };
 }
 
 async function byBubblewrap(internet: Internet, { prefix }: JailSetup): Promise<Made> {
