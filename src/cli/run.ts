@@ -2,8 +2,10 @@
 import { randomBytes } from "node:crypto";
 import type { Socket as Datagrams } from "node:dgram";
 import type { Server } from "node:net";
+import type { Gate } from "../app.ts";
 import type { JailDoor } from "../jail-door.ts";
 import type { Config } from "../model/config.ts";
+import { Failure } from "../model/failure.ts";
 import { openCa } from "../pki/ca.ts";
 import { bundleOf, truststoreOf } from "../pki/trust-bundle.ts";
 import { trustEnvironment } from "../pki/trust-env.ts";
@@ -50,21 +52,29 @@ async function runRun(values: OptionValues, positionals: readonly string[]): Pro
   if (config.policy.mode === "evaluate_only")
     log.warn("The policy is evaluated only: next to nothing is refused");
   const quick = { ...config.limits, drain_timeout: Math.min(config.limits.drain_timeout, DRAIN_MS) };
-  const gate = openGate({ ...config, recordsFile: recordsOf(config), limits: quick }, env, randomBytes(32));
   const handles: Handles = { servers: [], sockets: [] };
   const signals = heldSignals();
+  let gate: Gate | undefined;
+  // Two processes at work at once: the gate is open before the jail has anything to hand over.
+  const starting = startJail({
+    argv: positionals,
+    uid: process.getuid?.() ?? 0,
+    gid: process.getgid?.() ?? 0,
+    ...surroundings(chosen, env, stringOf(values, "network")),
+    ports: portsOf(config.policy, chosen.sandbox),
+    onOpen: (openings) => {
+      if (gate === undefined) throw new Failure("E_CONFIG", "operator", "There is no gate to go out through");
+      connect(openings, gate.openDoor(chosen.sandbox), handles);
+    },
+    onSharedProcesses: () => {
+      log.warn("The command sees this user's processes: /proc cannot be mounted here");
+    },
+  });
+  // Whatever it comes to is awaited below, or of no interest where there is no gate.
+  starting.catch(() => undefined);
+  gate = openGate({ ...config, recordsFile: recordsOf(config), limits: quick }, env, randomBytes(32));
   try {
-    const jail = await startJail({
-      argv: positionals,
-      uid: process.getuid?.() ?? 0,
-      gid: process.getgid?.() ?? 0,
-      ...surroundings(chosen, env, stringOf(values, "network")),
-      ports: portsOf(config.policy, chosen.sandbox),
-      onOpen: (openings) => connect(openings, gate.openDoor(chosen.sandbox), handles),
-      onSharedProcesses: () => {
-        log.warn("The command sees this user's processes: /proc cannot be mounted here");
-      },
-    });
+    const jail = await starting;
     signals.handTo((signal) => jail.signal(signal));
     return await jail.ended;
   } finally {

@@ -1,4 +1,5 @@
 /** Plans a jail: which of the host's files its command must not see or change, and what it finds in their place. */
+import { join } from "node:path";
 import { NAME_SERVER } from "../base/synthetic.ts";
 import { Failure } from "../model/failure.ts";
 import { hostSockets, isInside, kindOf, lockedFlags, realPath } from "./host-view.ts";
@@ -74,7 +75,10 @@ export function planJail(request: JailRequest): PlannedJail {
 
 /** Started by the runtime that runs us; its warnings would be taken for failures. */
 export function helperCommand(): readonly string[] {
-  return [process.execPath, "--disable-warning=ExperimentalWarning", `${import.meta.dirname}/helper.ts`];
+  // Where `main.ts` keeps it: without one the helper, which has no other environment, is parsed anew each time.
+  const cache = `NODE_COMPILE_CACHE=${join(import.meta.dirname, "../../.runtime/compile-cache")}`;
+  const program = [process.execPath, "--disable-warning=ExperimentalWarning"];
+  return [toolPath("env"), cache, ...program, join(import.meta.dirname, "helper.ts")];
 }
 
 /** `/run`, and with it most of the host's sockets. */

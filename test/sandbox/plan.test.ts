@@ -65,6 +65,9 @@ test("planJail: files are written into the jail's own folder, a resolv.conf amon
   assert.match(texts.get(`${OWN_FOLDER}/resolv.conf`) ?? "", /^nameserver 198\.18\.0\.1\n/);
 });
 
-test("helperCommand: our own runtime", () => {
-  assert.equal(helperCommand()[0], process.execPath);
+test("helperCommand: our own runtime, which need not parse the helper anew each time", () => {
+  const [env, cache, runtime] = helperCommand();
+  assert.match(env ?? "", /\/env$/);
+  assert.match(cache ?? "", /^NODE_COMPILE_CACHE=\/.*\/\.runtime\/compile-cache$/);
+  assert.equal(runtime, process.execPath);
 });
