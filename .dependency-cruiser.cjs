@@ -126,6 +126,7 @@ module.exports = {
     adapter("prom-client", "^src/record/metrics\\.ts$"),
     adapter("http-proxy", "^src/accept/reverse-relay\\.ts$"),
     adapter("koffi", "^src/accept/original-destination\\.ts$"),
+    adapter("jose", "^src/secrets/jwt\\.ts$"),
     adapter("tldts", "^src/config/public-suffix\\.ts$"),
     {
       name: "no-undeclared-package",

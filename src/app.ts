@@ -8,6 +8,7 @@ import { LiveSet } from "./base/live-set.ts";
 import { createTurn } from "./base/turn.ts";
 import { runConnection } from "./connection.ts";
 import { compilePolicy } from "./decide/policy.ts";
+import { post } from "./errand.ts";
 import { Forwarder } from "./forward/forwarder.ts";
 import { createResolver } from "./forward/resolve.ts";
 import { createSurroundings } from "./forward/surroundings.ts";
@@ -28,7 +29,9 @@ import { createMetrics, type Metrics, type MetricsPart } from "./record/metrics.
 import { createRecorder } from "./record/recorder.ts";
 import { createRecordWriter, type RecordWriter } from "./record/writer.ts";
 import type { ReverseDoor } from "./reverse-door.ts";
+import { runForSecret } from "./secrets/exec.ts";
 import { createSecrets, type Secrets } from "./secrets/secrets.ts";
+import { createSupplyDesk, type SupplyDesk } from "./secrets/supply-desk.ts";
 import type { InForce, World } from "./world.ts";
 
 export interface GateOptions {
@@ -100,6 +103,7 @@ class RunningGate implements Gate {
   readonly #ticking: NodeJS.Timeout;
   #gateway: GatewayDoor | undefined = undefined;
   #reverse: ReverseDoor | undefined = undefined;
+  readonly #supplies: SupplyDesk;
   #inForce: InForce;
   #ids: Ids;
   #outward: Outward;
@@ -135,7 +139,8 @@ class RunningGate implements Gate {
       ticketSecret: options.ticketSecret,
       onEvent: this.#recorder.leafCertificate,
     });
-    this.#inForce = takeUp(config, options, undefined);
+    this.#supplies = this.#openSupplies();
+    this.#inForce = this.#takeUp(config, undefined);
     this.#outward = this.#openOutward(config);
     this.#world = this.#createWorld();
     this.#ticking = setInterval(() => this.#deadlines.tick(performance.now()), TICK_MS);
@@ -164,7 +169,7 @@ class RunningGate implements Gate {
     // Whatever may fail comes first, so that a config is taken up whole or not at all; secrets last of it, since with
     // the new ones the redactor forgets the old.
     const outward = this.#openOutward(config);
-    const force = takeUp(config, this.#options, this.#inForce.secrets);
+    const force = this.#takeUp(config, this.#inForce.secrets);
     const before = this.#outward;
     this.#outward = outward;
     this.#inForce = force;
@@ -267,6 +272,35 @@ class RunningGate implements Gate {
     };
   }
 
+  #takeUp({ policy, templates, tokens }: Config, previous: Secrets | undefined): InForce {
+    const { env } = this.#options;
+    const supply = this.#supplies.supply(tokens);
+    const compiled = compilePolicy(policy);
+    const secrets = createSecrets(templates, { env, now: () => performance.now(), previous, supply });
+    this.#supplies.adopt(secrets, templates);
+    return {
+      policy: compiled,
+      digest: policy.digest.slice(0, 12),
+      sandboxes: policy.sandboxes,
+      hooks: policy.hooks,
+      hookOptions: policy.hookOptions,
+      approvals: policy.approvals,
+      secrets,
+    };
+  }
+
+  #openSupplies(): SupplyDesk {
+    const limits = this.#limits;
+    return createSupplyDesk({
+      post: (order) =>
+        post(order, AbortSignal.timeout(limits.secret_timeout), { force: this.#inForce, world: this.#world }),
+      run: (command) => runForSecret(command, this.#options.env, limits),
+      failed: (what, problem) =>
+        this.#log.warn("A secret cannot be had; what needs it is refused", { what, problem }),
+      now: () => performance.now(),
+    });
+  }
+
   #openOutward({ upstream, listen }: Config): Outward {
     const resolver = createResolver({
       servers: upstream.dnsServers,
@@ -296,18 +330,6 @@ interface Outward {
 interface Ids {
   readonly rules: readonly string[];
   readonly sandboxes: readonly string[];
-}
-
-function takeUp({ policy, templates }: Config, { env }: GateOptions, previous: Secrets | undefined): InForce {
-  return {
-    policy: compilePolicy(policy),
-    digest: policy.digest.slice(0, 12),
-    sandboxes: policy.sandboxes,
-    hooks: policy.hooks,
-    hookOptions: policy.hookOptions,
-    approvals: policy.approvals,
-    secrets: createSecrets(templates, { env, now: () => performance.now(), previous }),
-  };
 }
 
 /** Of what metrics may be labelled by. */

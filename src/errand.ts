@@ -8,8 +8,7 @@ import type { HttpEndpoint } from "./model/policy.ts";
 import type { InForce, World } from "./world.ts";
 
 export interface Errand {
-  readonly endpoint: HttpEndpoint;
-  /** JSON. */
+  readonly endpoint: Omit<HttpEndpoint, "kind">;
   readonly body: string;
   /** Beside those that every errand has. */
   readonly fields: readonly (readonly [name: string, value: string])[];
@@ -21,7 +20,16 @@ const MAX_ANSWER_BYTES = 65_536;
 export async function postJson(
   { endpoint, body, fields }: Errand,
   signal: AbortSignal,
-  { force, world }: { readonly force: InForce; readonly world: World },
+  parts: { readonly force: Pick<InForce, "policy">; readonly world: Pick<World, "forwarder"> },
+): Promise<{ readonly status: number; readonly text: string }> {
+  return post({ endpoint, body, fields: [["Content-Type", "application/json"], ...fields] }, signal, parts);
+}
+
+/** The same for any body, whose type is among the fields. */
+export async function post(
+  { endpoint, body, fields }: Errand,
+  signal: AbortSignal,
+  { force, world }: { readonly force: Pick<InForce, "policy">; readonly world: Pick<World, "forwarder"> },
 ): Promise<{ readonly status: number; readonly text: string }> {
   const { destination, scheme, target } = endpoint;
   const order = {
@@ -30,7 +38,6 @@ export async function postJson(
     target,
     host: hostField(destination, scheme),
     fields: [
-      ["Content-Type", "application/json"],
       ["Accept", "application/json"],
       ["Accept-Encoding", "identity"],
       ["User-Agent", "sallyport"],
@@ -43,7 +50,11 @@ export async function postJson(
   return { status: called.status, text: called.body.toString("utf8") };
 }
 
-function endpointRoute(destination: Destination, scheme: "http" | "https", { policy }: InForce): Route {
+function endpointRoute(
+  destination: Destination,
+  scheme: "http" | "https",
+  { policy }: Pick<InForce, "policy">,
+): Route {
   const permit = permitEndpoint(destination, scheme);
   // No sandbox's id has a bracket in it.
   const key = `(hook) ${scheme} ${nameOf(destination)} ${destination.port} ${policy.generation}`;

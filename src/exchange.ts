@@ -62,12 +62,8 @@ export async function runExchange(arrival: Asking, cap: Cap, world: World): Prom
   // A connection of HTTP/1.1 has one exchange at a time, and is counted itself.
   const leave = inbound.protocol === "h2" ? cap.stream() : () => {};
   try {
-    let end = leave === undefined ? tooMany(door, record, world) : await proceed(arrival, cap, record, world);
-    while (end?.verdict === "ask") {
-      // Decided again after the wait, by the policy that is then in force.
-      const narrowed = await narrow(end, record, world);
-      end = await proceed({ ...arrival, narrowed }, cap, record, world);
-    }
+    const refused = leave === undefined ? tooMany(door, record, world) : undefined;
+    const end = refused ?? (await untilDecided(arrival, cap, record, world));
     if (end !== undefined) refuse(end, inbound, record);
   } catch (error) {
     fail(error, inbound, record);
@@ -78,10 +74,27 @@ export async function runExchange(arrival: Asking, cap: Cap, world: World): Prom
   }
 }
 
-function tooMany({ tunnel }: Door, record: ExchangeDraft, world: World): Stop {
+function tooMany({ tunnel }: Door, record: ExchangeDraft, world: World): Denial {
   record.policy = world.inForce().digest;
   if (tunnel !== undefined) record.asked(tunnel);
   return deny("limit-exceeded");
+}
+
+/** After each wait decided again, by the policy that is then in force. */
+async function untilDecided(
+  arrival: Asking,
+  cap: Cap,
+  record: ExchangeDraft,
+  world: World,
+): Promise<Denial | undefined> {
+  let narrowed: Narrowed | undefined;
+  for (;;) {
+    const asking = narrowed === undefined ? arrival : { ...arrival, narrowed };
+    const end = await proceed(asking, cap, record, world);
+    if (end?.verdict === "wait") await supplied(end, arrival.inbound, record, world);
+    else if (end?.verdict === "ask") narrowed = await narrow(end, record, world);
+    else return end;
+  }
 }
 
 /** Resolves with a denial where policy says no, or with whom to ask first; throws a Failure where something broke. */
@@ -127,7 +140,30 @@ interface Ready {
 }
 
 /** Policy says no, or the operator's hooks have yet to be asked. */
-type Stop = Denial | Narrowing;
+type Stop = Denial | Narrowing | Supplying;
+
+/** What is to be put on has yet to be had. */
+interface Supplying {
+  readonly verdict: "wait";
+  readonly wait: () => Promise<void>;
+}
+
+async function supplied(
+  { wait }: Supplying,
+  inbound: Inbound,
+  record: ExchangeDraft,
+  world: World,
+): Promise<void> {
+  const started = performance.now();
+  await reach(inbound, world, (signal) => Promise.race([wait(), untilAborted(signal)]));
+  record.waited(performance.now() - started);
+}
+
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
 
 /** Identify, decide, transform: everything up to the wire, in one turn and under one policy. */
 function prepare(
@@ -157,6 +193,7 @@ function prepare(
   const { permit } = decision;
   const rendered = renderInjections(permit, force.secrets);
   if (rendered.denial !== undefined) return { stop: rendered.denial };
+  if (rendered.wait !== undefined) return { stop: { verdict: "wait", wait: rendered.wait } };
   const leg = legOf(arrival, permit, rendered.injections, narrowed?.settings ?? NONE);
   if (leg.upgrade) record.protocol = "ws";
   const { inbound, door, trouble } = arrival;

@@ -175,8 +175,11 @@ export type Rendered =
       readonly injections: readonly RenderedInjection[];
       readonly generation: string;
       readonly denial?: undefined;
+      readonly wait?: undefined;
     }
-  | { readonly denial: Denial };
+  | { readonly denial: Denial; readonly wait?: undefined }
+  /** What takes a while to be had: resolves, and never rejects, once that is known. */
+  | { readonly wait: () => Promise<void>; readonly denial?: undefined };
 
 /** The permit's fields with their secrets in them; `generation` changes whenever one of those does. */
 export function renderInjections(permit: Permit, secrets: Secrets): Rendered {
@@ -184,6 +187,7 @@ export function renderInjections(permit: Permit, secrets: Secrets): Rendered {
   let generation = "";
   for (const { field, key, secret } of permit.injections) {
     const rendered = secrets.render(secret);
+    if (!rendered.ok && rendered.whenKnown !== undefined) return { wait: rendered.whenKnown };
     if (!rendered.ok) return { denial: { ...deny("secret-unavailable"), rule: permit.rule } };
     injections.push({ field, key, value: rendered.value });
     generation += `.${rendered.generation}`;

@@ -137,7 +137,7 @@ test("renderInjections gives values and a generation that changes with them, or 
   } as unknown as Permit;
   const both = createSecrets(templatesOf({ one: "1", two: "2" }), { env: {}, now: () => 0 });
   const rendered = renderInjections(permit, both);
-  assert.ok(rendered.denial === undefined);
+  assert.ok(rendered.denial === undefined && rendered.wait === undefined);
   assert.deepEqual(
     rendered.injections.map(({ field, value }) => [field, value]),
     [

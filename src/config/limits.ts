@@ -52,6 +52,8 @@ export const LIMIT_RULES: Readonly<Record<keyof Limits, LimitRule>> = {
   h2_session_bytes: { unit: "size", min: MIB, max: 1_024 * MIB },
   alpn_timeout: { unit: "time", min: 10, max: HOUR },
   alpn_ttl: { unit: "time", min: 0, max: DAY },
+  secret_timeout: { unit: "time", min: 10, max: HOUR },
+  secret_ttl: { unit: "time", min: 1_000, max: DAY },
   dns_min_ttl: { unit: "time", min: 0, max: HOUR },
   dns_max_ttl: { unit: "time", min: SECOND, max: DAY },
   dns_addresses: { unit: "count", min: 1, max: 1_000 },

@@ -63,6 +63,10 @@ export interface Limits {
   readonly alpn_timeout: number;
   /** How long it is remembered. */
   readonly alpn_ttl: number;
+  /** A token endpoint, or a program that prints a secret. */
+  readonly secret_timeout: number;
+  /** How long what a program printed is used. */
+  readonly secret_ttl: number;
   readonly dns_min_ttl: number;
   readonly dns_max_ttl: number;
   /** Addresses taken from one answer. */
@@ -110,6 +114,8 @@ export const DEFAULT_LIMITS: Limits = {
   h2_session_bytes: 16_777_216,
   alpn_timeout: 5_000,
   alpn_ttl: 600_000,
+  secret_timeout: 10_000,
+  secret_ttl: 300_000,
   dns_min_ttl: 1_000,
   dns_max_ttl: 300_000,
   dns_addresses: 32,
