@@ -99,7 +99,8 @@ class Desk implements SupplyDesk {
 
   #refresherOf(part: SuppliedPart, tokens: readonly TokenSource[]): Refresher {
     const source = part.kind === "minted" ? tokens.find(({ id }) => id === part.credential) : undefined;
-    const name = part.kind === "exec" ? `${EXEC}${JSON.stringify(part.command)}` : JSON.stringify(source ?? part);
+    const name =
+      part.kind === "exec" ? `${EXEC}${JSON.stringify(part.command)}` : JSON.stringify(source ?? part);
     const refresher = this.#next.get(name) ?? this.#kept.get(name) ?? this.#created(part, source);
     this.#next.set(name, refresher);
     return refresher;
