@@ -233,6 +233,34 @@ raw(("1.2.3.4", 5432), b"\\x00\\x00\\x00\\x08")
   });
 });
 
+/** What a client says first, with an extension more, and whose certificate comes back: TLS 1.2 shows it. */
+const HIDDEN_NAME = `
+import socket, ssl, struct
+context = ssl._create_unverified_context(); context.maximum_version = ssl.TLSVersion.TLSv1_2
+def first(extension):
+    out = ssl.MemoryBIO(); tls = context.wrap_bio(ssl.MemoryBIO(), out, server_hostname="tunnel.test")
+    try: tls.do_handshake()
+    except ssl.SSLWantReadError: pass
+    body = out.read()[9:]
+    at = 34 + 1 + body[34]; at += 2 + struct.unpack("!H", body[at:at + 2])[0]; at += 1 + body[at]
+    more = body[at + 2:] + extension
+    body = body[:at] + struct.pack("!H", len(more)) + more
+    message = b"\\x01" + struct.pack("!I", len(body))[1:] + body
+    return b"\\x16\\x03\\x01" + struct.pack("!H", len(message)) + message
+for extension in (b"", b"\\xfe\\x0d" + struct.pack("!H", 40) + bytes(40)):
+    s = socket.create_connection(("tunnel.test", 443), 5); s.sendall(first(extension)); s.settimeout(5)
+    got = b""
+    while b"\\x16\\x03\\x03\\x00\\x04\\x0e" not in got and (piece := s.recv(9999)): got += piece
+    print("the origin's" if b"Throw-away root" in got else "the gate's" if b"Sallyport" in got else got)
+`;
+
+describe("a name that is hidden (ECH)", () => {
+  test("never leaves: what would be a tunnel is ended here, and the inner hello with it", async () => {
+    const ended = await runJail(internet, setup, python(HIDDEN_NAME));
+    assert.deepEqual([ended.stdout, ended.stderr], ["the origin's\nthe gate's\n", ""]);
+  });
+});
+
 describe("everything else", () => {
   test("leads nowhere: other ports, UDP, the host's loopback and its abstract sockets", async () => {
     const host = await internet.gate.listen("127.0.0.1", 7_777);
