@@ -1,6 +1,6 @@
 /** Single fields of a credential. Pure. */
 import type { PlaceholderLocation } from "../model/credential.ts";
-import type { PatternSource } from "../model/policy.ts";
+import type { PatternSource } from "../model/pattern.ts";
 import { isToken } from "../wire/field-text.ts";
 import { parseDomain } from "./domain.ts";
 import { type Fields, readChoice, readText, readTexts } from "./expect.ts";

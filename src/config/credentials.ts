@@ -1,26 +1,12 @@
 /** The `credentials` section: what each kind needs, and what entries inject for it. Pure. */
-import type { PlaceholderSource, SigningSource, TokenSource } from "../model/credential.ts";
-import type { Injection } from "../model/decision.ts";
 import type { Reader } from "./credential-fields.ts";
 import { READERS } from "./credential-types.ts";
 import { readId } from "./entry.ts";
 import { readChoice, readList, readMap, readText } from "./expect.ts";
 import { CREDENTIAL_KEYS } from "./keys.ts";
 import { quoteName } from "./report.ts";
-import type { Scope } from "./scope.ts";
-import type { Position, TreeNode } from "./tree.ts";
-
-/** One that was read. `used` once an entry or a variable names it. */
-export interface CredentialEntry {
-  readonly id: string;
-  readonly at: Position;
-  /** What an entry that names it injects. */
-  readonly injections: readonly Injection[];
-  readonly placeholder?: PlaceholderSource;
-  readonly token?: TokenSource;
-  readonly signing?: SigningSource;
-  used: boolean;
-}
+import type { CredentialEntry, Scope } from "./scope.ts";
+import type { TreeNode } from "./tree.ts";
 
 export type CredentialType = keyof typeof CREDENTIAL_NEEDS;
 

@@ -1,7 +1,7 @@
 /** The `domain` of an entry: one canonical pattern, or advice on how to write it. Pure. */
 import { parseHostnameIdn } from "../base/hostname.ts";
 import { parseIpAddress, parseRange } from "../base/ip.ts";
-import type { PatternSource } from "../model/policy.ts";
+import type { PatternSource } from "../model/pattern.ts";
 
 export type DomainResult =
   | { readonly ok: true; readonly pattern: PatternSource }

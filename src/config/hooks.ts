@@ -1,5 +1,6 @@
 /** The `hooks` and `hook_options` sections: who is asked before an exchange leaves. Pure. */
-import type { HookOptions, HookPoint, HookSource, NetworkSource, PatternSource } from "../model/policy.ts";
+import type { PatternSource } from "../model/pattern.ts";
+import type { HookOptions, HookPoint, HookSource, NetworkSource } from "../model/policy.ts";
 import { isToken } from "../wire/field-text.ts";
 import { parseDomain } from "./domain.ts";
 import { readId } from "./entry.ts";

@@ -1,5 +1,6 @@
 /** Entries that can never match or never get through: correct, and surely not meant. Pure. */
-import type { PatternSource, RuleSource } from "../model/policy.ts";
+import type { PatternSource } from "../model/pattern.ts";
+import type { RuleSource } from "../model/policy.ts";
 import { patternKey } from "./domain.ts";
 import { hopeless, type PlacedDeny } from "./entry.ts";
 import { quoteName, type Report } from "./report.ts";

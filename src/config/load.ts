@@ -6,7 +6,7 @@ import { compilePath } from "../decide/path-pattern.ts";
 import type { Config, LoadResult, Template } from "../model/config.ts";
 import type { NetworkSource, PolicySource } from "../model/policy.ts";
 import { checkApprovers, readApprovals } from "./approvals.ts";
-import { type CredentialEntry, lintCredentials, readCredentials } from "./credentials.ts";
+import { lintCredentials, readCredentials } from "./credentials.ts";
 import { type Fields, present, readChoice, readInteger, readMap, readText } from "./expect.ts";
 import { checkInjected, readHookOptions, readHooks } from "./hooks.ts";
 import { CA_KEYS, RECORDS_KEYS, TOP_KEYS } from "./keys.ts";
@@ -16,7 +16,7 @@ import { readNetwork } from "./network.ts";
 import { parseYaml } from "./parse.ts";
 import { Report } from "./report.ts";
 import { readSandboxes } from "./sandboxes.ts";
-import type { Scope } from "./scope.ts";
+import type { CredentialEntry, Scope } from "./scope.ts";
 import type { Position, TreeNode } from "./tree.ts";
 import { readUpstream } from "./upstream.ts";
 

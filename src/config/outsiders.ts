@@ -1,5 +1,5 @@
 /** Whether a pattern covers names of strangers, who would be given what is meant for its owner. Pure. */
-import type { PatternSource } from "../model/policy.ts";
+import type { PatternSource } from "../model/pattern.ts";
 import { type Outsiders, outsidersUnder } from "./public-suffix.ts";
 
 /** Undefined for patterns of one host. */

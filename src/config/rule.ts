@@ -1,7 +1,8 @@
 /** One entry of an allowlist. Pure. */
 import type { SigningSource } from "../model/credential.ts";
 import type { Injection } from "../model/decision.ts";
-import type { PatternSource, RuleSource } from "../model/policy.ts";
+import type { PatternSource } from "../model/pattern.ts";
+import type { RuleSource } from "../model/policy.ts";
 import { useCredential } from "./credentials.ts";
 import { patternKey } from "./domain.ts";
 import { readId, readPattern, readPorts } from "./entry.ts";

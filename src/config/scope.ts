@@ -1,8 +1,10 @@
 /** What the readers of all sections share while one file is read. Types only. */
 import type { Template } from "../model/config.ts";
+import type { PlaceholderSource, SigningSource, TokenSource } from "../model/credential.ts";
+import type { Injection } from "../model/decision.ts";
 import type { AddressRange } from "../model/policy.ts";
-import type { CredentialEntry } from "./credentials.ts";
 import type { Report } from "./report.ts";
+import type { Position } from "./tree.ts";
 
 export interface Scope {
   readonly report: Report;
@@ -17,4 +19,16 @@ export interface Scope {
   readonly credentials: ReadonlyMap<string, CredentialEntry>;
   /** Why a path pattern cannot be used; undefined where it can. */
   checkPath(source: string): string | undefined;
+}
+
+/** A credential that was read. `used` once an entry or a variable names it. */
+export interface CredentialEntry {
+  readonly id: string;
+  readonly at: Position;
+  /** What an entry that names it injects. */
+  readonly injections: readonly Injection[];
+  readonly placeholder?: PlaceholderSource;
+  readonly token?: TokenSource;
+  readonly signing?: SigningSource;
+  used: boolean;
 }

@@ -1,7 +1,7 @@
 /** Finds the entries of a host in time proportional to its labels, however many patterns there are. Pure. */
 import { isSpecialUse } from "../base/hostname.ts";
 import type { Hostname, IpAddress } from "../model/exchange.ts";
-import type { PatternSource } from "../model/policy.ts";
+import type { PatternSource } from "../model/pattern.ts";
 
 /** Entries by pattern. Entries of one pattern stay in the order they were written in. */
 export interface HostTrie<Entry> {

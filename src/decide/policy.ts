@@ -3,14 +3,8 @@ import { parseHostname } from "../base/hostname.ts";
 import type { Injection } from "../model/decision.ts";
 import type { Destination } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
-import type {
-  AddressRange,
-  DenySource,
-  NetworkSource,
-  PatternSource,
-  PolicySource,
-  RuleSource,
-} from "../model/policy.ts";
+import type { PatternSource } from "../model/pattern.ts";
+import type { AddressRange, DenySource, NetworkSource, PolicySource, RuleSource } from "../model/policy.ts";
 import { buildHostTrie, type HostTrie } from "./host-trie.ts";
 import { compilePath } from "./path-pattern.ts";
 

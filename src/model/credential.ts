@@ -1,6 +1,6 @@
 /** Named credentials, as the config has them: keys of secrets and plain facts, never a secret. Types only. */
 import type { Destination } from "./exchange.ts";
-import type { PatternSource } from "./policy.ts";
+import type { PatternSource } from "./pattern.ts";
 
 /** An HTTP service that the gate itself calls: a token endpoint, a vault. */
 export interface ServiceEndpoint {

@@ -2,6 +2,7 @@
 import type { PlaceholderSource, SigningSource } from "./credential.ts";
 import type { Injection } from "./decision.ts";
 import type { Destination, IpAddress } from "./exchange.ts";
+import type { PatternSource } from "./pattern.ts";
 
 export interface PolicySource {
   /** Rises by one with every policy that came into force in this process. Pools are keyed by it. */
@@ -121,13 +122,6 @@ export interface DenySource {
   /** Undefined: every port. */
   readonly ports: readonly number[] | undefined;
 }
-
-/** `wildcard`: any depth below `base`, not `base` itself. Names are canonical (`base/hostname.ts`). */
-export type PatternSource =
-  | { readonly kind: "exact"; readonly host: string }
-  | { readonly kind: "wildcard"; readonly base: string }
-  | { readonly kind: "any" }
-  | { readonly kind: "address"; readonly address: IpAddress };
 
 export interface SandboxSource {
   readonly id: string;

@@ -3,13 +3,13 @@ import { parseHostname } from "../../src/base/hostname.ts";
 import { parseIpAddress, parseRange } from "../../src/base/ip.ts";
 import { compilePolicy, type Policy } from "../../src/decide/policy.ts";
 import type { Destination, Question, RequestHead } from "../../src/model/exchange.ts";
+import type { PatternSource } from "../../src/model/pattern.ts";
 import type {
   AddressRange,
   ApprovalOptions,
   DenySource,
   HookSource,
   NetworkSource,
-  PatternSource,
   PolicySource,
   RuleSource,
 } from "../../src/model/policy.ts";

@@ -5,7 +5,7 @@ import { isSpecialUse, parseHostname } from "../../src/base/hostname.ts";
 import { parseIpAddress } from "../../src/base/ip.ts";
 import { buildHostTrie, findAddress, findEvery, findMostSpecific } from "../../src/decide/host-trie.ts";
 import type { Hostname } from "../../src/model/exchange.ts";
-import type { PatternSource } from "../../src/model/policy.ts";
+import type { PatternSource } from "../../src/model/pattern.ts";
 import { known } from "./build.ts";
 
 test("findMostSpecific: entries of one pattern stay in their order", () => {
