@@ -60,9 +60,9 @@ class RunningDoor implements GatewayDoor {
 
   async listen(): Promise<void> {
     const { address, dns } = this.#options.gateway;
-    await listen(this.#tcp, address);
-    await listen(this.#dnsTcp, dns);
-    const socket = await listenForDatagrams(dns);
+    await listen(this.#tcp, address, "listen.gateway.address");
+    await listen(this.#dnsTcp, dns, "listen.gateway.dns");
+    const socket = await listenForDatagrams(dns, "listen.gateway.dns");
     this.#dnsUdp = socket;
     socket.on("message", (message: Buffer, peer: RemoteInfo) => this.#takeDatagram(socket, message, peer));
   }

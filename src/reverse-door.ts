@@ -52,7 +52,7 @@ class RunningDoor implements ReverseDoor {
   }
 
   listen(): Promise<void> {
-    return listen(this.#server, this.#endpoint);
+    return listen(this.#server, this.#endpoint, "listen.reverse");
   }
 
   close(): void {

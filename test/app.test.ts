@@ -108,7 +108,7 @@ async function start(context: TestContext, text: string, env: Readonly<Record<st
     version: "0.0.0",
     session: "a-session",
   });
-  await listen(gate.listener, { host: "127.0.0.1", port: 0 });
+  await listen(gate.listener, { host: "127.0.0.1", port: 0 }, "listen.proxy");
   const sockets: Socket[] = [];
   context.after(async () => {
     for (const socket of sockets) socket.destroy();

@@ -20,16 +20,28 @@ export function createListener(onConnection: (socket: Socket) => void): Server {
   return server;
 }
 
+/** Why a socket cannot be had, in words that say what to do. `key`: of the config, whose address it is. */
+export function cannotListen(where: string, key: string, error: NodeJS.ErrnoException): Failure {
+  const why = WORDS[error.code ?? ""] ?? error.code ?? "unknown";
+  return new Failure("E_CONFIG", "operator", `Cannot listen on ${where} (${key}): ${why}`);
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "something else listens there",
+  EADDRNOTAVAIL: "this machine has no such address",
+  EACCES: "not permitted; ports below 1024 need CAP_NET_BIND_SERVICE",
+};
+
 /** Rejects with `E_CONFIG` where the address cannot be had. */
 export function listen(
   server: Server,
   endpoint: { readonly host: string; readonly port: number },
+  key: string,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     function onError(error: NodeJS.ErrnoException): void {
       const where = `${endpoint.host.includes(":") ? `[${endpoint.host}]` : endpoint.host}:${endpoint.port}`;
-      const why = error.code === "EADDRINUSE" ? "something else listens there" : (error.code ?? "unknown");
-      reject(new Failure("E_CONFIG", "operator", `Cannot listen on ${where}: ${why}`));
+      reject(cannotListen(where, key, error));
     }
     server.once("error", onError);
     server.listen({ host: endpoint.host, port: endpoint.port, backlog: 4096 }, () => {

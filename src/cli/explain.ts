@@ -111,7 +111,7 @@ function queryOf(url: string, { method, sandbox }: Asked): Query {
 function explanationOf(query: Query, { config, policy, sandbox }: Asked): Explanation {
   const nobody = { rule: undefined, interception: "none", injected: [] } as const;
   if (config.policy.sandboxes.length > 0 && sandbox === undefined) {
-    const notes = ["The config names sandboxes: say which one asks with --sandbox"];
+    const notes = ["The config names sandboxes: say which one asks with --sandbox ID"];
     return { verdict: "deny", reason: "identity-unknown", notes, ...nobody };
   }
   const explanation = explain(query, policy);

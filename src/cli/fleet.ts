@@ -123,7 +123,7 @@ export function openGate(
 }
 
 export async function startListening(gate: Gate, { listen: doors }: Config, share: Share): Promise<void> {
-  if (doors.proxy !== undefined) await listen(gate.listener, doors.proxy);
+  if (doors.proxy !== undefined) await listen(gate.listener, doors.proxy, "listen.proxy");
   if (doors.reverse !== undefined) await gate.openReverse(doors.reverse);
   // One process alone: it knows which names the addresses stand for that its DNS gave out.
   if (doors.gateway !== undefined && share.index === 0) await gate.openGateway(doors.gateway);

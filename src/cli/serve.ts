@@ -2,11 +2,11 @@
 import cluster from "node:cluster";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { cannotListen } from "../accept/listener.ts";
 import { type Admin, createAdmin } from "../admin/server.ts";
 import { loadConfig } from "../config/load.ts";
 import { type ConfigWatch, watchConfig } from "../config/watch.ts";
 import type { Config, LoadResult } from "../model/config.ts";
-import { Failure } from "../model/failure.ts";
 import { createLog, type Log } from "../record/log.ts";
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, sumMetrics } from "../record/metrics.ts";
 import { createSecrets, type Secrets } from "../secrets/secrets.ts";
@@ -127,7 +127,10 @@ class Service {
   }
 
   async #open(admin: Admin | undefined): Promise<void> {
-    for (const name of ignoredVariables(this.#env)) this.#log.warn("A variable has no effect here", { name });
+    for (const name of ignoredVariables(this.#env)) {
+      const instead = name === "NODE_EXTRA_CA_CERTS" ? "upstream.ca_file" : undefined;
+      this.#log.warn("A variable has no effect here", { name, instead });
+    }
     await this.#fleet.start();
     if (admin !== undefined) await listenAdmin(admin, this.#config);
     // In force before the start is told of, and not in another instance's place where the ports are that one's.
@@ -293,11 +296,9 @@ async function listenAdmin(admin: Admin, { listen }: Config): Promise<void> {
   try {
     await admin.listen();
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? `${error.code}` : "unknown";
-    const why = code === "EADDRINUSE" ? "something else listens there" : code;
     const { host = "", port } = listen.admin ?? {};
     const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-    throw new Failure("E_CONFIG", "operator", `Cannot listen on ${where} (listen.admin): ${why}`);
+    throw cannotListen(where, "listen.admin", error as NodeJS.ErrnoException);
   }
 }
 

@@ -1,6 +1,6 @@
 /** What the destination alone decides: a refusal, or the entries that may still allow. Pure. */
 import { isLocalhost } from "../base/hostname.ts";
-import type { Decision } from "../model/decision.ts";
+import { type Decision, deny } from "../model/decision.ts";
 import type { Destination, IpAddress, Question } from "../model/exchange.ts";
 import { refuseAddress } from "./decide-address.ts";
 import { findAddress, findEvery, findMostSpecific, type HostTrie } from "./host-trie.ts";
@@ -24,8 +24,17 @@ export function findCandidates(question: Question, policy: Policy): Candidates {
 
   const { destination } = question;
   const denial = findDenial(policy.denylist, destination) ?? findDenial(network.denylist, destination);
-  if (denial !== undefined) return decided(refuse(question, policy, "rule-denies", denial));
+  const opened = openCandidates(question, network, policy);
+  if (denial === undefined) return opened;
+  // Where evaluate_only lets a denylist pass, it opens no destination that no rule opens.
+  const closed = opened.kind === "decided" && opened.decision.verdict === "deny";
+  if (closed) return decided(deny("rule-denies", denial.id));
+  return decided(refuse(question, policy, "rule-denies", denial));
+}
 
+/** What is left once no denylist has spoken. */
+function openCandidates(question: Question, network: NonNullable<Network>, policy: Policy): Candidates {
+  const { destination } = question;
   if (policy.endpoints.size > 0 && policy.endpoints.has(endpointKey(destination)))
     return decided(refuse(question, policy, "address-not-public"));
   if (destination.kind === "address")

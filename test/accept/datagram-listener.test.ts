@@ -11,7 +11,7 @@ for (const [host, to] of [
   ["::", "127.0.0.1"],
 ] as const) {
   test(`listenForDatagrams: ${host} hears ${to}`, async () => {
-    const socket = await listenForDatagrams({ host, port: 0 });
+    const socket = await listenForDatagrams({ host, port: 0 }, "listen.gateway.dns");
     const client = createSocket(to.includes(":") ? "udp6" : "udp4");
     const heard = once(socket, "message");
     client.send("hello", socket.address().port, to);
@@ -22,11 +22,11 @@ for (const [host, to] of [
 }
 
 test("listenForDatagrams: a port that is taken is said", async () => {
-  const first = await listenForDatagrams({ host: "127.0.0.1", port: 0 });
+  const first = await listenForDatagrams({ host: "127.0.0.1", port: 0 }, "listen.gateway.dns");
   const { port } = first.address();
-  await assert.rejects(listenForDatagrams({ host: "127.0.0.1", port }), {
+  await assert.rejects(listenForDatagrams({ host: "127.0.0.1", port }, "listen.gateway.dns"), {
     code: "E_CONFIG",
-    message: `Cannot listen on UDP port ${port}: something else listens there`,
+    message: `Cannot listen on UDP port ${port} (listen.gateway.dns): something else listens there`,
   });
   first.close();
 });

@@ -34,43 +34,47 @@ test("createListener hears every error of its sockets, so that none brings the p
 
 test("listen says which address cannot be had and why, in brackets where it is IPv6", async (context) => {
   const taken = createListener(() => undefined);
-  await listen(taken, ANY);
+  await listen(taken, ANY, "listen.proxy");
   context.after(() => void taken.close());
   const { port } = taken.address() as AddressInfo;
   await assert.rejects(
     listen(
       createListener(() => undefined),
       { host: "127.0.0.1", port },
+      "listen.proxy",
     ),
     {
       name: "Failure",
       code: "E_CONFIG",
       fault: "operator",
-      message: `Cannot listen on 127.0.0.1:${port}: something else listens there`,
+      message: `Cannot listen on 127.0.0.1:${port} (listen.proxy): something else listens there`,
     },
   );
   await assert.rejects(
     listen(
       createListener(() => undefined),
       { host: "2001:db8::1", port },
+      "listen.proxy",
     ),
     {
       code: "E_CONFIG",
-      message: new RegExp(`^Cannot listen on \\[2001:db8::1\\]:${port}: E[A-Z]+$`),
+      message: new RegExp(
+        `^Cannot listen on \\[2001:db8::1\\]:${port} \\(listen\\.proxy\\): (?:this machine has no such address|E[A-Z]+)$`,
+      ),
     },
   );
 });
 
 test("listen leaves a listener for errors to come", async (context) => {
   const server = createListener(() => undefined);
-  await listen(server, ANY);
+  await listen(server, ANY, "listen.proxy");
   context.after(() => void server.close());
   server.emit("error", new Error("accept EMFILE"));
   assert.equal(server.listening, true);
 });
 
 async function reach(context: TestContext, server: Server): Promise<Socket> {
-  await listen(server, ANY);
+  await listen(server, ANY, "listen.proxy");
   const { port } = server.address() as AddressInfo;
   const client = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   context.after(() => {

@@ -59,3 +59,19 @@ function found(url: string, sandbox?: string, policy: Policy = POLICY): string |
   assert.equal(candidates.decision.verdict, "deny");
   return `${candidates.decision.reason} ${candidates.decision.rule}`;
 }
+
+test("findCandidates: a denylist that evaluate_only lets pass opens no name of the loopback", () => {
+  for (const mode of ["enforce", "evaluate_only"] as const) {
+    const policy = buildPolicy({
+      mode,
+      network: { allowlist: [{ domain: "*" }], denylist: [{ domain: "localhost" }, { domain: "a.example" }] },
+    });
+    const found = findCandidates(ask("https://localhost/"), policy);
+    assert.ok(found.kind === "decided");
+    assert.equal(found.decision.verdict, "deny");
+    assert.equal(found.decision.reason, "rule-denies");
+    const other = findCandidates(ask("https://a.example/"), policy);
+    assert.ok(other.kind === "decided");
+    assert.equal(other.decision.verdict, mode === "enforce" ? "deny" : "allow");
+  }
+});
