@@ -140,6 +140,9 @@ test("createGatewayDoor: a port that is taken keeps it from opening", async () =
   } as const;
   const redirections = { originalOf: () => undefined, interfaceOf: () => undefined };
   const second = createGatewayDoor({ gateway: taken, redirections, now: () => 0 }, world());
-  await assert.rejects(second.listen(), /Cannot listen on 127\.0\.0\.1:\d+ \(listen\.gateway\.\w+\): something else listens there/);
+  await assert.rejects(
+    second.listen(),
+    /Cannot listen on 127\.0\.0\.1:\d+ \(listen\.gateway\.\w+\): something else listens there/,
+  );
   second.close();
 });
