@@ -26,8 +26,10 @@ export async function enterNamespace(options: EnterOptions): Promise<void> {
       return;
     } catch (error) {
       child.kill("SIGKILL");
-      if (!(error instanceof HandOverError)) throw error;
-      said = (await text).trim().split("\n").at(-1) ?? "";
+      // It came in, and has no rights there.
+      const powerless = error instanceof Failure && error.message.includes("Operation not permitted");
+      if (!(error instanceof HandOverError) && !powerless) throw error;
+      said = (powerless ? error.message : await text).trim().split("\n").at(-1) ?? "";
     }
   }
   throw new Failure("E_CONFIG", "operator", cannotEnter(options.path, said));
@@ -44,7 +46,15 @@ function waysIn({ path }: EnterOptions): readonly (readonly string[])[] {
   const numbers = CALLS[process.arch];
   const owned =
     perl === undefined || numbers === undefined ? [] : [[perl, "-e", OWNER, ...numbers, path, ...helper]];
-  return process.getuid?.() === 0 ? [direct, ...owned] : [...owned, direct];
+  return process.getuid?.() === 0 ? [direct, ...owned] : [...owned, ...joined(path, helper), direct];
+}
+
+/** Without an interpreter: enough where the process's own user namespace owns the network, and we are its root. */
+function joined(path: string, helper: readonly string[]): readonly (readonly string[])[] {
+  const process = /^(\/proc\/\d+\/ns\/)net$/.exec(path)?.[1];
+  if (process === undefined) return [];
+  const namespaces = [`--user=${process}user`, `--net=${path}`];
+  return [[toolPath("nsenter"), ...namespaces, "--preserve-credentials", "--", ...helper]];
 }
 
 /** Numbers of setns(2), capset(2) and prctl(2). */
@@ -79,5 +89,7 @@ async function errorsOf(child: ChildProcess): Promise<string> {
 }
 
 function cannotEnter(path: string, said: string): string {
-  return `The namespace ${path} cannot be entered (${said === "" ? "no message" : said}): be root, or the user who made it`;
+  const why = said === "" ? "no message" : said;
+  const perl = findProgram("perl") === undefined ? ", with perl installed" : "";
+  return `The namespace ${path} cannot be entered (${why}): be root, or the user who made it${perl}`;
 }

@@ -128,6 +128,20 @@ test("attach: the list of other ways finds what is there, where nothing is in th
   assert.notDeepEqual(await packets.take(), []);
 });
 
+if (ROOT) {
+  test("attach: an ordinary user without perl may enter what unshare made, and is told what bubblewrap's needs", async () => {
+    const masked = ["unshare", "-m", "--propagation", "private", "sh", "-c"];
+    const script = 'mount --bind /dev/null /usr/bin/perl && exec "$@"';
+    const without = { ...setups.ordinary, prefix: [...masked, script, "x", ...setups.ordinary.prefix] };
+    const made = await MAKERS.unshare(internet, setups.ordinary);
+    const attached = await attach(made, without);
+    assert.equal(await inside(made, curl(setups.ordinary, "https://api.test/")), "ok");
+    await attached.kill("SIGTERM");
+    const nested = await MAKERS.bubblewrap(internet, setups.ordinary);
+    await assert.rejects(attach(nested, without), /be root, or the user who made it, with perl installed/);
+  });
+}
+
 test("attach: a container's own programs go out, and are refused in words", async () => {
   const setup = setups.ordinary;
   const made = await MAKERS.podman(internet, setup);
