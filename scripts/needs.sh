@@ -7,7 +7,8 @@ PATH=$PATH:/usr/sbin:/sbin
 # command:package, as Debian has them
 needs="
 nginx:nginx-light prometheus:prometheus promtool:prometheus
-/usr/bin/python3:python3 curl:curl wget:wget openssl:openssl git:git bash:bash keytool:default-jre-headless
+/usr/bin/python3:python3 curl:curl wget:wget openssl:openssl git:git bash:bash keytool:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless
+go:golang-go fcgiwrap:fcgiwrap
 podman:podman crun:crun busybox:busybox-static bwrap:bubblewrap nft:nftables
 iodine:iodine dns2tcpc:dns2tcp
 ip:iproute2 unshare:util-linux nsenter:util-linux setpriv:util-linux prlimit:util-linux taskset:util-linux
@@ -23,6 +24,7 @@ for pair in $needs; do
 done
 
 /usr/bin/python3 -c 'import requests' 2>/dev/null || missing="$missing python3-requests"
+/usr/bin/python3 -c 'import httpx' 2>/dev/null || missing="$missing python3-httpx"
 
 if [ -n "$missing" ]; then
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
