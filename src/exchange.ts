@@ -22,6 +22,7 @@ import type { HttpVersion, Inbound, Upstream } from "./model/inbound.ts";
 import type { Leg, Outcome, Route } from "./model/leg.ts";
 import { hasToBeAsked, type Narrowed, type Narrowing, narrow } from "./narrow.ts";
 import { ExchangeDraft } from "./record/draft.ts";
+import { scrubLeg } from "./scrub.ts";
 import { dropFields, type Setting, setFields } from "./transform/set-fields.ts";
 import { transformRequest, transformRequestTrailers } from "./transform/transform-request.ts";
 import { transformResponse, transformResponseTrailers } from "./transform/transform-response.ts";
@@ -194,7 +195,8 @@ function prepare(
   const rendered = renderInjections(permit, force.secrets);
   if (rendered.denial !== undefined) return { stop: rendered.denial };
   if (rendered.wait !== undefined) return { stop: { verdict: "wait", wait: rendered.wait } };
-  const leg = legOf(arrival, permit, rendered.injections, narrowed?.settings ?? NONE);
+  const bare = legOf(arrival, permit, rendered.injections, narrowed?.settings ?? NONE);
+  const leg = scrubLeg(bare, permit, force.secrets, rendered.generation);
   if (leg.upgrade) record.protocol = "ws";
   const { inbound, door, trouble } = arrival;
   const http1 = routeOf(permit, rendered.generation, force, world);

@@ -35,6 +35,7 @@ export const ALLOW_KEYS = [
   "private",
   "intercept",
   "approve",
+  "scrub",
   "outsiders",
   "credential",
   "transform",

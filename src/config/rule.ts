@@ -50,6 +50,10 @@ export function readRule(scope: Scope, node: TreeNode, defaults: RuleDefaults): 
   );
   const opens = optional(fields.get("private"), (value) => readFlag(report, value, "`private`"));
   const approve = optional(fields.get("approve"), (value) => readFlag(report, value, "`approve`"));
+  const scrub = optional(fields.get("scrub"), (value) => readFlag(report, value, "`scrub`"));
+  if (scrub === true && inside.injections.length === 0) {
+    report.warn(fields.keyAt("scrub"), "`scrub` does nothing where nothing is injected");
+  }
   const ports = readPorts(report, fields.get("ports"));
   const intercept = readIntercept(report, fields, defaults.intercept);
   checkInside(report, fields, intercept, protocol === "tcp");
@@ -64,6 +68,7 @@ export function readRule(scope: Scope, node: TreeNode, defaults: RuleDefaults): 
     encodedSlash: encodedSlash === "allow",
     private: opens ?? false,
     approve: approve ?? false,
+    ...(scrub === false ? { scrub } : {}),
     intercept,
   };
   return { rule, id, at: fields.keyAt("domain") };

@@ -48,6 +48,9 @@ function describe(
   const notes = [
     ...(hooks > 0 ? [`Hooks are asked before it leaves, and may refuse it: ${hooks}`] : []),
     ...(would === "deny" ? ["Allowed only because of mode evaluate_only; enforce would deny it"] : []),
+    ...(permit.injections.length > 0 && permit.scrub === false
+      ? ["The answer is not searched for what is injected: `scrub` is off"]
+      : []),
     ...(interception === "tunnel"
       ? ["Relayed unseen: the Host and the requests inside are not checked"]
       : []),

@@ -42,6 +42,7 @@ export interface Rule {
   readonly mayReachPrivate: boolean;
   readonly intercept: "auto" | "always" | "never";
   readonly approve: boolean;
+  readonly scrub: boolean;
   /** Has methods or paths, so a field that overrides either would get around it. */
   readonly limitsRequest: boolean;
   /** Cannot be judged, or done, without seeing the request. */
@@ -118,6 +119,7 @@ function compileRule(source: RuleSource, tests: PathTests): Rule {
     mayReachPrivate: source.private || pattern.kind === "exact" || pattern.kind === "address",
     intercept,
     approve: source.approve,
+    scrub: source.scrub !== false,
     limitsRequest,
     needsRequest: needsRequest || (source.approve && !shut),
   };

@@ -5,7 +5,7 @@ import type { IpAddress } from "../model/exchange.ts";
 /** For this room alone, after a rule (or `evaluate_only`) allowed the exchange. Not frozen: it is made per request. */
 export function mintPermit(
   fields: {
-    readonly [Key in Exclude<keyof Permit, symbol>]: Permit[Key];
+    readonly [Key in keyof Permit as Exclude<Key, symbol>]: Permit[Key];
   },
 ): Permit {
   return fields as Permit;

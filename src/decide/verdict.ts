@@ -20,14 +20,15 @@ const OPINIONS: ReadonlySet<Reason> = new Set([
 
 /** `scheme` is the question's, or `tcp` where an opaque rule settles it. */
 export function allow(question: Question, scheme: Scheme, rule: Rule): Allowance {
-  const permit = mintPermit({
+  const fields = {
     client: question.client,
     destination: question.destination,
     scheme,
     rule: rule.id,
     injections: rule.injections,
     mayReachPrivate: rule.mayReachPrivate,
-  });
+  };
+  const permit = mintPermit(rule.scrub ? fields : { ...fields, scrub: false });
   const allowance = { verdict: "allow", reason: "rule-allows", would: undefined, permit } as const;
   return rule.approve ? { ...allowance, approve: true } : allowance;
 }

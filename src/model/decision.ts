@@ -79,6 +79,8 @@ export interface Permit {
   /** The rule's id; undefined only in evaluate_only where none matched. */
   readonly rule: string | undefined;
   readonly injections: readonly Injection[];
+  /** False: the answer is not searched for what was injected. */
+  readonly scrub?: false;
   /** Whether `upstream.allow_ranges` applies: an exact name, a literal, or an entry with `private: true`. */
   readonly mayReachPrivate: boolean;
 }

@@ -110,6 +110,8 @@ export interface RuleSource {
   readonly private: boolean;
   /** `approve: true`: a person has to approve each exchange. */
   readonly approve: boolean;
+  /** `scrub: false`: answers are not searched for what was injected. */
+  readonly scrub?: false;
   readonly intercept: "auto" | "always" | "never";
   readonly injections: readonly Injection[];
   /** Present: what leaves is signed. */

@@ -6,7 +6,8 @@ import { relay } from "../../src/forward/relay.ts";
 import type { Field, FieldLines, Framing, RequestHead, ResponseHead } from "../../src/model/exchange.ts";
 import { Failure } from "../../src/model/failure.ts";
 import type { Inbound, InboundEvents, OutboundEvents, Raw, Upstream } from "../../src/model/inbound.ts";
-import type { BodyStage, Leg, StageEvents } from "../../src/model/leg.ts";
+import type { Leg } from "../../src/model/leg.ts";
+import { stageOf } from "../support/body-stage.ts";
 import { around, listenTo } from "../support/loopback.ts";
 
 const NO_BODY: Framing = { kind: "none" };
@@ -96,34 +97,6 @@ test("relay breaks the exchange off where a stage fails, and leaves an upstream 
   made[0]?.finish();
   assert.equal(log.length, length, "what is over takes nothing more");
 });
-
-/** A stage that keeps everything until it is told to finish, and passes on how much it was. */
-function stageOf() {
-  const events: StageEvents[] = [];
-  const made: { calls: string[]; finish(): void }[] = [];
-  const stage: BodyStage = (next, told) => {
-    let bytes = 0;
-    const calls: string[] = [];
-    events.push(told);
-    made.push({
-      calls,
-      finish() {
-        next.write(Buffer.from(String(bytes)));
-        next.end([]);
-      },
-    });
-    return {
-      write(data) {
-        bytes += data.length;
-        return false;
-      },
-      end: () => undefined,
-      drained: () => void calls.push("drained"),
-      close: () => void calls.push("close"),
-    };
-  };
-  return { events, made, stage };
-}
 
 test("relay passes interim answers on through the leg's hands", () => {
   const { upstream, log } = begin({ response: (head) => ({ ...head, phrase: "Changed" }) });

@@ -1,0 +1,133 @@
+/** Body stages that search an answer: at once where it is not coded, behind decoders where it is. */
+import type { Transform } from "node:stream";
+import {
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from "node:zlib";
+import type { FieldLines } from "../model/exchange.ts";
+import { Failure } from "../model/failure.ts";
+import type { BodySink } from "../model/inbound.ts";
+import type { BodyStage, StagedBody, StageEvents } from "../model/leg.ts";
+
+/** Takes a body piece by piece and gives back what may go on. */
+export interface Scrubber {
+  push(piece: Buffer): Buffer;
+  flush(): Buffer;
+}
+
+type Coding = "gzip" | "deflate" | "br" | "zstd";
+
+/** `decode`: the codings to undo, the outermost first. What comes out is identity-coded. */
+export function scrubStage(scrubber: Scrubber, decode: readonly Coding[]): BodyStage {
+  return decode.length === 0
+    ? (next, events) => direct(scrubber, next, events)
+    : (next, events) => new Decoding(scrubber, decode, next, events);
+}
+
+function direct(scrubber: Scrubber, next: BodySink, events: StageEvents): StagedBody {
+  return {
+    write(bytes) {
+      const passed = scrubber.push(bytes);
+      return passed.length === 0 || next.write(passed);
+    },
+    end(trailers) {
+      const rest = scrubber.flush();
+      if (rest.length > 0) next.write(rest);
+      next.end(trailers);
+    },
+    drained: () => events.drained(),
+    close: () => undefined,
+  };
+}
+
+class Decoding implements StagedBody {
+  readonly #scrubber: Scrubber;
+  readonly #next: BodySink;
+  readonly #events: StageEvents;
+  readonly #codings: readonly Coding[];
+  #decoders: readonly Transform[] = [];
+  #trailers: FieldLines = [];
+  #closed = false;
+  #some = false;
+
+  constructor(scrubber: Scrubber, codings: readonly Coding[], next: BodySink, events: StageEvents) {
+    this.#scrubber = scrubber;
+    this.#codings = codings;
+    this.#next = next;
+    this.#events = events;
+  }
+
+  write(bytes: Buffer): boolean {
+    if (this.#closed || bytes.length === 0) return true;
+    this.#some = true;
+    if (this.#decoders.length === 0) this.#open(bytes);
+    return this.#decoders[0]?.write(bytes) ?? true;
+  }
+
+  end(trailers: FieldLines): void {
+    this.#trailers = trailers;
+    // Nothing at all is what some origins send for an empty body, whatever its coding.
+    if (!this.#some) this.#next.end(trailers);
+    else this.#decoders[0]?.end();
+  }
+
+  drained(): void {
+    if (!this.#closed) this.#decoders.at(-1)?.resume();
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const decoder of this.#decoders) decoder.destroy();
+  }
+
+  /** A decoder holds no more than its window and one piece: what it makes is taken as fast as the client takes it. */
+  #open(first: Buffer): void {
+    this.#decoders = this.#codings.map((coding, index) => decoderOf(coding, index === 0 ? first : undefined));
+    for (const [index, decoder] of this.#decoders.entries()) {
+      decoder.on("error", () => this.#fail());
+      const following = this.#decoders[index + 1];
+      if (following !== undefined) decoder.pipe(following);
+    }
+    this.#decoders[0]?.on("drain", () => {
+      if (!this.#closed) this.#events.drained();
+    });
+    const last = this.#decoders.at(-1);
+    last?.on("data", (bytes: Buffer) => {
+      if (this.#closed) return;
+      const passed = this.#scrubber.push(bytes);
+      if (passed.length > 0 && !this.#next.write(passed)) last.pause();
+    });
+    last?.on("end", () => this.#finish());
+  }
+
+  #finish(): void {
+    if (this.#closed) return;
+    const rest = this.#scrubber.flush();
+    if (rest.length > 0) this.#next.write(rest);
+    this.#next.end(this.#trailers);
+  }
+
+  #fail(): void {
+    if (this.#closed) return;
+    this.#events.failed(
+      new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The answer's content coding is broken"),
+    );
+  }
+}
+
+function decoderOf(coding: Coding, first: Buffer | undefined): Transform {
+  switch (coding) {
+    case "gzip":
+      return createGunzip();
+    case "br":
+      return createBrotliDecompress();
+    case "zstd":
+      return createZstdDecompress();
+    case "deflate":
+      // RFC 9110 section 8.4.1.2: it is to have a zlib header, and some origins leave it out.
+      return first === undefined || ((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw();
+  }
+}

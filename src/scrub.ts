@@ -1,0 +1,57 @@
+/** The answer to what left with a secret in it: searched for that secret on its way back. A sentence of `exchange.ts`. */
+import { secretForms } from "./base/secret-forms.ts";
+import { scrubStage } from "./forward/scrub-stage.ts";
+import type { Injection, Permit } from "./model/decision.ts";
+import type { Framing, ResponseHead } from "./model/exchange.ts";
+import type { Answer, Leg } from "./model/leg.ts";
+import type { Secrets } from "./secrets/secrets.ts";
+import { compileNeedles, type Needles } from "./transform/needles.ts";
+import { BodyScrubber } from "./transform/scrub-body.ts";
+import { acceptReadable, decodedHead, planBody, scrubFields, scrubHead } from "./transform/scrub-head.ts";
+
+interface Compiled {
+  readonly secrets: Secrets;
+  readonly generation: string;
+  readonly needles: Needles | undefined;
+}
+
+/** By the injections of a rule, which are one list for as long as its policy lives. */
+const COMPILED = new WeakMap<readonly Injection[], Compiled>();
+
+/** The same leg where nothing is injected, the rule says no, or no secret is long enough to be told from a word. */
+export function scrubLeg(leg: Leg, permit: Permit, secrets: Secrets, generation: string): Leg {
+  if (permit.injections.length === 0 || permit.scrub === false) return leg;
+  const needles = needlesOf(permit.injections, secrets, generation);
+  if (needles === undefined) return leg;
+  return {
+    ...leg,
+    head: acceptReadable(leg.head),
+    response: (head) => scrubHead(leg.response(head), needles),
+    answer: (head, framing) => scrubAnswer(head, framing, leg, needles),
+    responseTrailers: (trailers) => scrubFields(leg.responseTrailers(trailers), needles),
+  };
+}
+
+function scrubAnswer(head: ResponseHead, framing: Framing, leg: Leg, needles: Needles): Answer {
+  const passed = scrubHead(leg.response(head), needles);
+  // As the upstream says it: a field that it nominates for its hop is about the body all the same.
+  const plan = planBody(head, framing);
+  if (plan === undefined) return { head: passed, framing };
+  const body = scrubStage(new BodyScrubber(needles), plan.decode);
+  if (plan.decode.length === 0) return { head: passed, framing, body };
+  return { head: decodedHead(passed), framing: { kind: "chunked" }, body };
+}
+
+/** A secret that changed takes those before it along, for as long as they are remembered. */
+function needlesOf(
+  injections: readonly Injection[],
+  secrets: Secrets,
+  generation: string,
+): Needles | undefined {
+  const known = COMPILED.get(injections);
+  if (known?.secrets === secrets && known.generation === generation) return known.needles;
+  const texts = secrets.needles(injections.map(({ secret }) => secret));
+  const needles = compileNeedles(texts.filter(({ length }) => length >= 8).flatMap(secretForms));
+  COMPILED.set(injections, { secrets, generation, needles });
+  return needles;
+}

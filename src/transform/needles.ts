@@ -1,0 +1,82 @@
+/** Finds any of many needles in bytes, skipping most of them: Wu and Manber's search with blocks of two. Pure. */
+
+/** Shorter ones are found in innocent words, and are no secrets worth the name. */
+export const MIN_NEEDLE = 8;
+
+export interface Needles {
+  /** Tells of each place in `bytes` where a needle stands whole, the longest that does, from left to right. */
+  each(bytes: Uint8Array, found: (start: number, end: number) => void): void;
+  /** Where the first needle begins that may go on after `bytes`; their length where none does. */
+  unfinished(bytes: Uint8Array): number;
+}
+
+/** `needles` of `MIN_NEEDLE` bytes at least; others are left out. Undefined where none is left. */
+export function compileNeedles(needles: readonly Buffer[]): Needles | undefined {
+  const long = needles.filter(({ length }) => length >= MIN_NEEDLE).toSorted((a, b) => b.length - a.length);
+  if (long.length === 0) return undefined;
+  const shifts = shiftTable(long);
+  const byEnd = groupBy(long, (needle) => blockAt(needle, MIN_NEEDLE - 2));
+  const byStart = groupBy(long, (needle) => needle[0] ?? 0);
+  const starts = new Uint8Array(256);
+  for (const first of byStart.keys()) starts[first] = 1;
+  const longest = long[0]?.length ?? 0;
+
+  return {
+    each(bytes, found) {
+      for (let at = MIN_NEEDLE - 2; at + 1 < bytes.length; ) {
+        const block = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
+        const shift = shifts[block] ?? 1;
+        if (shift > 0) {
+          at += shift;
+          continue;
+        }
+        const start = at - MIN_NEEDLE + 2;
+        const needle = byEnd
+          .get(block)
+          ?.find((candidate) => standsAt(candidate, bytes, start, candidate.length));
+        if (needle !== undefined) found(start, start + needle.length);
+        at += 1;
+      }
+    },
+    unfinished(bytes) {
+      for (let start = Math.max(0, bytes.length - longest + 1); start < bytes.length; start++) {
+        const first = bytes[start] ?? 0;
+        if (starts[first] === 0) continue;
+        const left = bytes.length - start;
+        const begun = byStart
+          .get(first)
+          ?.some((needle) => needle.length > left && standsAt(needle, bytes, start, left));
+        if (begun === true) return start;
+      }
+      return bytes.length;
+    },
+  };
+}
+
+/** How far the window may move, by the two bytes at its end: 0 where a needle may end its first eight bytes there. */
+function shiftTable(needles: readonly Buffer[]): Uint8Array {
+  const shifts = new Uint8Array(65_536).fill(MIN_NEEDLE - 1);
+  for (const needle of needles) {
+    for (let at = 0; at <= MIN_NEEDLE - 2; at++) {
+      const block = blockAt(needle, at);
+      shifts[block] = Math.min(shifts[block] ?? 0, MIN_NEEDLE - 2 - at);
+    }
+  }
+  return shifts;
+}
+
+function blockAt(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
+}
+
+function groupBy(needles: readonly Buffer[], key: (needle: Buffer) => number): Map<number, Buffer[]> {
+  return Map.groupBy(needles, key);
+}
+
+function standsAt(needle: Buffer, bytes: Uint8Array, start: number, length: number): boolean {
+  if (start + length > bytes.length) return false;
+  for (let index = 0; index < length; index++) {
+    if (needle[index] !== bytes[start + index]) return false;
+  }
+  return true;
+}

@@ -1,0 +1,133 @@
+/** Masks secrets in heads and trailers, and says what of a body can be searched. Pure. */
+import type { Field, FieldLines, Framing, RequestHead, ResponseHead } from "../model/exchange.ts";
+import { Failure } from "../model/failure.ts";
+import type { Needles } from "./needles.ts";
+
+const CODINGS = ["gzip", "deflate", "br", "zstd"] as const;
+type Coding = (typeof CODINGS)[number];
+
+/** What is done with a body: searched as it is, or decoded first, by these codings from the last to the first. */
+interface BodyPlan {
+  readonly decode: readonly Coding[];
+}
+
+/** Decoders that wait for each other, however few bytes come in. */
+const MAX_CODINGS = 3;
+/** What is kept as it is coded: a file that a client stores would be another one decoded, and holds no text. */
+const OPAQUE =
+  /^(?:image|video|audio|font)\/(?!svg)|^application\/(?:gzip|x-gzip|zip|zstd|x-tar|x-xz|x-bzip2?)\b/i;
+/** Of the coded body; they are wrong once it is decoded. */
+const OF_CODED =
+  /^(?:content-encoding|content-length|content-md5|digest|content-digest|repr-digest|accept-ranges)$/;
+
+/** The lines, the very same where nothing was found in them. Names count too. */
+export function scrubFields(fields: FieldLines, needles: Needles): FieldLines {
+  if (fields.length === 0) return fields;
+  let text = "";
+  for (const { name, value } of fields) text += `${name}\n${value}\n`;
+  if (scrubText(text, needles) === text) return fields;
+  return fields.map((field) => scrubField(field, needles));
+}
+
+export function scrubHead(head: ResponseHead, needles: Needles): ResponseHead {
+  const fields = scrubFields(head.fields, needles);
+  const phrase = scrubText(head.phrase, needles);
+  return fields === head.fields && phrase === head.phrase ? head : { ...head, fields, phrase };
+}
+
+/**
+ * How the body of an answer is searched; undefined where it is not. Throws `E_UPSTREAM_PROTOCOL` for a coding that
+ * cannot be read, or a part of a coded body: what is in there would pass unseen.
+ */
+export function planBody(head: ResponseHead, framing: Framing): BodyPlan | undefined {
+  if (framing.kind === "none") return undefined;
+  const codings = codingsOf(head.fields);
+  if (codings.length === 0) return { decode: [] };
+  const type = head.fields.find(({ key }) => key === "content-type")?.value ?? "";
+  if (OPAQUE.test(type)) return { decode: [] };
+  if (head.status === 206 || codings.length > MAX_CODINGS) throw unreadable();
+  return {
+    decode: codings.toReversed().map((coding) => {
+      const known = CODINGS.find((candidate) => candidate === coding);
+      if (known === undefined) throw unreadable();
+      return known;
+    }),
+  };
+}
+
+/** The head of a body that is passed on decoded. Its tag is another's, if a weak one's, than that of the coded bytes. */
+export function decodedHead(head: ResponseHead): ResponseHead {
+  const fields: Field[] = [];
+  for (const field of head.fields) {
+    if (OF_CODED.test(field.key)) continue;
+    const strong = field.key === "etag" && !field.value.startsWith("W/");
+    fields.push(strong ? { ...field, value: `W/${field.value}` } : field);
+  }
+  return { ...head, fields };
+}
+
+/** Asks for no coding that could not be searched, and for none of a part, which could not be decoded alone. */
+export function acceptReadable(head: RequestHead): RequestHead {
+  const ranged = head.fields.some(({ key }) => key === "range");
+  if (
+    !ranged &&
+    head.fields.every(({ key, value }) => key !== "accept-encoding" || readable(value) === value)
+  ) {
+    return head;
+  }
+  const fields = head.fields.map((field) => {
+    if (field.key !== "accept-encoding") return field;
+    const value = ranged ? "identity" : readable(field.value);
+    return value === field.value ? field : { ...field, value };
+  });
+  if (ranged && !fields.some(({ key }) => key === "accept-encoding")) {
+    fields.push({ name: "Accept-Encoding", key: "accept-encoding", value: "identity" });
+  }
+  return { ...head, fields };
+}
+
+function readable(value: string): string {
+  const elements = value.split(",").map((element) => element.trim());
+  const kept = elements.filter((element) => {
+    const name = element.split(";")[0]?.trim().toLowerCase() ?? "";
+    return name === "identity" || CODINGS.some((coding) => coding === plainCoding(name));
+  });
+  if (kept.length === elements.length) return value;
+  return kept.length === 0 ? "identity" : kept.join(", ");
+}
+
+function codingsOf(fields: FieldLines): readonly string[] {
+  const values = fields.filter(({ key }) => key === "content-encoding").map(({ value }) => value);
+  return values
+    .join(",")
+    .split(",")
+    .map((coding) => plainCoding(coding.trim().toLowerCase()))
+    .filter((coding) => coding !== "" && coding !== "identity");
+}
+
+/** RFC 9110 section 8.4.1.3. */
+function plainCoding(name: string): string {
+  return name === "x-gzip" ? "gzip" : name;
+}
+
+function scrubField(field: Field, needles: Needles): Field {
+  const name = scrubText(field.name, needles);
+  const value = scrubText(field.value, needles);
+  return name === field.name ? { ...field, value } : { name, key: name.toLowerCase(), value };
+}
+
+function scrubText(text: string, needles: Needles): string {
+  if (text === "") return text;
+  const bytes = Buffer.from(text, "latin1");
+  let any = false;
+  const masked = Buffer.from(bytes);
+  needles.each(bytes, (start, end) => {
+    any = true;
+    masked.fill("*", start, end);
+  });
+  return any ? masked.toString("latin1") : text;
+}
+
+function unreadable(): Failure {
+  return new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The answer is in a coding that cannot be searched");
+}

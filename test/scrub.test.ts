@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Permit } from "../src/model/decision.ts";
+import type { Leg } from "../src/model/leg.ts";
+import { scrubLeg } from "../src/scrub.ts";
+import { createSecrets } from "../src/secrets/secrets.ts";
+
+const KEY = "network.allowlist[0].transform.X";
+const LEG: Leg = {
+  head: { method: "GET", target: "/", minor: 1, fields: [] },
+  framing: { kind: "none" },
+  upgrade: false,
+  expectContinue: false,
+  response: (head) => head,
+  requestTrailers: (trailers) => trailers,
+  responseTrailers: (trailers) => trailers,
+};
+
+function secretsOf(value: string) {
+  const templates = new Map([[KEY, [{ kind: "env", name: "S" } as const]]]);
+  return createSecrets(templates, { env: { S: value }, now: () => 0 });
+}
+
+function permitOf(fields: Partial<Permit> = {}): Permit {
+  return { injections: [{ field: "X", key: "x", secret: KEY }], ...fields } as Permit;
+}
+
+test("scrubLeg leaves a leg alone where there is nothing to look for, or the rule says so", () => {
+  const secrets = secretsOf("secret-of-gate");
+  assert.equal(scrubLeg(LEG, permitOf({ injections: [] }), secrets, ""), LEG);
+  assert.equal(scrubLeg(LEG, permitOf({ scrub: false }), secrets, ""), LEG);
+  assert.equal(scrubLeg(LEG, permitOf(), secretsOf("short"), ""), LEG);
+});
+
+test("scrubLeg masks the secret that is in force, in heads, interim ones too, and trailers", () => {
+  const permit = permitOf();
+  for (const value of ["secret-of-gate", "another-secret"]) {
+    const leg = scrubLeg(LEG, permit, secretsOf(value), "1");
+    const fields = [{ name: "A", key: "a", value }];
+    const stars = [{ name: "A", key: "a", value: "*".repeat(14) }];
+    const head = { status: 200, phrase: "OK", minor: 1, fields } as const;
+    assert.deepEqual(leg.response(head).fields, stars);
+    assert.deepEqual(leg.responseTrailers(fields), stars);
+    assert.deepEqual(leg.answer?.(head, { kind: "none" }), {
+      head: { ...head, fields: stars },
+      framing: { kind: "none" },
+    });
+  }
+});
+
+test("scrubLeg keeps the length of a body that is not coded, and takes the coding off one that is", () => {
+  const leg = scrubLeg(LEG, permitOf(), secretsOf("secret-of-gate"), "1");
+  const head = { status: 200, phrase: "OK", minor: 1, fields: [] } as const;
+  const length = { kind: "length", length: 9 } as const;
+  const plain = leg.answer?.(head, length);
+  assert.deepEqual(plain?.framing, length);
+  assert.notEqual(plain?.body, undefined);
+  const fields = [{ name: "Content-Encoding", key: "content-encoding", value: "gzip" }];
+  const coded = leg.answer?.({ ...head, fields }, length);
+  assert.deepEqual([coded?.framing, coded?.head.fields], [{ kind: "chunked" }, []]);
+});
