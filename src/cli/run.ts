@@ -120,6 +120,7 @@ function surroundings(
 ): {
   readonly env: Readonly<Record<string, string>>;
   readonly files: ReadonlyMap<string, Uint8Array>;
+  readonly roots: string;
   readonly secretFiles: readonly string[];
   readonly readOnlyFiles: readonly string[];
 } {
@@ -140,6 +141,7 @@ function surroundings(
       [BUNDLE, Buffer.from(bundleOf(ca), "latin1")],
       [TRUSTSTORE, truststoreOf(ca)],
     ]),
+    roots: BUNDLE,
     secretFiles,
     readOnlyFiles,
   };

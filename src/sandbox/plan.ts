@@ -19,6 +19,8 @@ export interface JailRequest {
   readonly env: Readonly<Record<string, string>>;
   /** Files that the command is to find, by their name in `OWN_FOLDER`. */
   readonly files: ReadonlyMap<string, Uint8Array>;
+  /** That of `files` which the command is to find wherever this machine keeps its roots; undefined: none. */
+  readonly roots: string | undefined;
 }
 
 export interface PlannedJail {
@@ -31,6 +33,14 @@ export const OWN_FOLDER = "/run/sallyport";
 const RESOLV_CONF = "/etc/resolv.conf";
 /** No search list: what is asked for is what is meant. */
 const RESOLV_TEXT = `nameserver ${NAME_SERVER}\noptions timeout:2 attempts:2\n`;
+
+/** Debian, Alpine and Arch; Fedora; SUSE; what OpenSSL looks for elsewhere. Most are links to one of the others. */
+const ROOT_FILES = [
+  "/etc/ssl/certs/ca-certificates.crt",
+  "/etc/pki/tls/certs/ca-bundle.crt",
+  "/etc/ssl/ca-bundle.pem",
+  "/etc/ssl/cert.pem",
+];
 
 export function planJail(request: JailRequest): PlannedJail {
   const runtimeDir = request.env["XDG_RUNTIME_DIR"];
@@ -64,13 +74,24 @@ export function planJail(request: JailRequest): PlannedJail {
       .filter((path) => !masked.includes(path))
       .map((path) => ({ path, flags: lockedFlags(path) })),
     own: OWN_FOLDER,
-    shown:
-      resolv === undefined || hidden(resolv) || kindOf(resolv) !== "file"
-        ? []
-        : [{ from: resolvFile, at: resolv }],
+    shown: [
+      ...shownAt(resolvFile, [RESOLV_CONF], hidden),
+      // GNU wget and apt ask no variable whom to trust.
+      ...(request.roots === undefined ? [] : shownAt(`${OWN_FOLDER}/${request.roots}`, ROOT_FILES, hidden)),
+    ],
     argv: request.argv,
   };
   return { plan, files };
+}
+
+/** In the place of each of these files that is there and would be seen. */
+function shownAt(
+  from: string,
+  paths: readonly string[],
+  hidden: (path: string) => boolean,
+): JailPlan["shown"] {
+  const places = paths.flatMap((path) => existing(path, hidden)).filter((path) => kindOf(path) === "file");
+  return [...new Set(places)].map((at) => ({ from, at }));
 }
 
 /** Started by the runtime that runs us; its warnings would be taken for failures. */

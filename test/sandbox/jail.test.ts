@@ -12,6 +12,7 @@ async function start(argv: readonly string[], changes: Partial<JailOptions> = {}
     readOnlyFiles: [],
     env: { PATH: "/usr/bin:/bin" },
     files: new Map(),
+    roots: undefined,
     ports: [443],
     onOpen: ({ tcp, udp }) => {
       assert.deepEqual([...tcp.keys()], [443]);

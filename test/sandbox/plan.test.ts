@@ -1,6 +1,6 @@
 /** The plan of a jail: what is emptied, masked and guarded on this machine. */
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -25,6 +25,7 @@ function request(changes: Partial<JailRequest>): JailRequest {
     readOnlyFiles: [],
     env: {},
     files: new Map(),
+    roots: undefined,
     ...changes,
   };
 }
@@ -63,6 +64,14 @@ test("planJail: files are written into the jail's own folder, a resolv.conf amon
   const texts = new Map(files.map(({ path, base64 }) => [path, Buffer.from(base64, "base64").toString()]));
   assert.equal(texts.get(`${OWN_FOLDER}/x.pem`), "x");
   assert.match(texts.get(`${OWN_FOLDER}/resolv.conf`) ?? "", /^nameserver 198\.18\.0\.1\n/);
+});
+
+test("planJail: the roots are shown where this machine keeps its own, each place once", () => {
+  const { shown } = planJail(request({ roots: "x.pem" })).plan;
+  const places = shown.filter(({ from }) => from === `${OWN_FOLDER}/x.pem`).map(({ at }) => at);
+  assert.ok(places.length > 0);
+  assert.equal(new Set(places).size, places.length);
+  for (const place of places) assert.match(readFileSync(place, "latin1"), /BEGIN CERTIFICATE/);
 });
 
 test("helperCommand: our own runtime, which need not parse the helper anew each time", () => {
