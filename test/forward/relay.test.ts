@@ -112,7 +112,6 @@ test("relay ends the client's connection after an answer that came before the re
   upstream.end([]);
   assert.deepEqual(log.slice(-2), ["client closeAfter", "client end "]);
   assert.deepEqual(await done, { kind: "relayed", status: 413, bytesOut: 4, bytesIn: 10 });
-  // Nothing that comes later does harm.
   const length = log.length;
   client.end([]);
   client.gone(GONE);
