@@ -120,6 +120,7 @@ module.exports = {
       from: { path: "^src/", pathNot: "^src/(hooks|sandbox)/" },
       to: core("child_process"),
     },
+    adapter("@smithy/signature-v4", "^src/secrets/sigv4\\.ts$"),
     adapter("yaml", "^src/config/parse\\.ts$"),
     adapter("re2", "^src/base/whole-pattern\\.ts$"),
     adapter("node-forge", "^src/pki/"),

@@ -25,6 +25,7 @@ done
 
 /usr/bin/python3 -c 'import requests' 2>/dev/null || missing="$missing python3-requests"
 /usr/bin/python3 -c 'import httpx' 2>/dev/null || missing="$missing python3-httpx"
+/usr/bin/python3 -c 'import botocore' 2>/dev/null || missing="$missing python3-botocore"
 
 if [ -n "$missing" ]; then
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then

@@ -20,11 +20,17 @@ import type { Question } from "./model/exchange.ts";
 import { asFailure, cutOff, Failure } from "./model/failure.ts";
 import type { HttpVersion, Inbound, Upstream } from "./model/inbound.ts";
 import type { Leg, Outcome, Route } from "./model/leg.ts";
+import type { SigningSource } from "./model/signing.ts";
 import { hasToBeAsked, type Narrowed, type Narrowing, narrow } from "./narrow.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { scrubLeg } from "./scrub.ts";
+import { hold, needsBody, refuseBody, sign, signingOf } from "./signing.ts";
 import { dropFields, type Setting, setFields } from "./transform/set-fields.ts";
-import { transformRequest, transformRequestTrailers } from "./transform/transform-request.ts";
+import {
+  type RenderedInjection,
+  transformRequest,
+  transformRequestTrailers,
+} from "./transform/transform-request.ts";
 import { transformResponse, transformResponseTrailers } from "./transform/transform-response.ts";
 import { isGrpc } from "./wire/grpc.ts";
 import { websocketRequest } from "./wire/upgrade.ts";
@@ -43,6 +49,8 @@ import {
 /** A request, and what is known already of the way to its upstream. */
 export type Asking = Arrival & {
   readonly trouble?: Trouble | undefined;
+  /** Its body, where that is signed; `inbound` then gives it again. */
+  readonly held?: Buffer;
   /** What the operator's hooks said of it. */
   readonly narrowed?: Narrowed;
 };
@@ -88,13 +96,16 @@ async function untilDecided(
   record: ExchangeDraft,
   world: World,
 ): Promise<Denial | undefined> {
-  let narrowed: Narrowed | undefined;
+  let asking = arrival;
   for (;;) {
-    const asking = narrowed === undefined ? arrival : { ...arrival, narrowed };
     const end = await proceed(asking, cap, record, world);
-    if (end?.verdict === "wait") await supplied(end, arrival.inbound, record, world);
-    else if (end?.verdict === "ask") narrowed = await narrow(end, record, world);
-    else return end;
+    if (end?.verdict === "wait") await supplied(end, asking.inbound, record, world);
+    else if (end?.verdict === "ask") asking = { ...asking, narrowed: await narrow(end, record, world) };
+    else if (end?.verdict === "hold") {
+      const held = await hold(asking.inbound, asking.request.expectContinue, world.limits);
+      if (held.kind === "over") return deny("limit-exceeded", end.rule);
+      asking = { ...asking, inbound: held.inbound, held: held.body };
+    } else return end;
   }
 }
 
@@ -106,7 +117,7 @@ async function proceed(
   world: World,
 ): Promise<Stop | undefined> {
   for (let tries = 0; ; ) {
-    const ready = prepare(arrival, cap, record, world);
+    const ready = await arrange(arrival, cap, record, world);
     if (ready.stop !== undefined) return ready.stop;
 
     const idle = world.forwarder.reuse(ready.route, tries > 0);
@@ -137,11 +148,28 @@ interface Ready {
   readonly leg: Leg;
   readonly route: Route;
   readonly trouble: Trouble | undefined;
+  readonly signing: SigningSource | undefined;
   readonly stop?: undefined;
 }
 
-/** Policy says no, or the operator's hooks have yet to be asked. */
-type Stop = Denial | Narrowing | Supplying;
+/** Policy says no, or the operator's hooks have yet to be asked, or something has yet to be there. */
+type Stop = Denial | Narrowing | Supplying | Holding;
+
+/** The body is signed. */
+interface Holding {
+  readonly verdict: "hold";
+  readonly rule: string | undefined;
+}
+
+async function signed(ready: Ready, body: Buffer | undefined): Promise<Ready | { readonly stop: Denial }> {
+  const { route, leg, signing, force } = ready;
+  if (signing === undefined) return ready;
+  const { permit } = route;
+  const refused = body === undefined ? undefined : refuseBody(permit, body);
+  if (refused !== undefined) return { stop: refused };
+  const head = await sign(leg.head, { permit, signing, body }, force.secrets);
+  return "verdict" in head ? { stop: head } : { ...ready, leg: { ...leg, head } };
+}
 
 /** What is to be put on has yet to be had. */
 interface Supplying {
@@ -164,6 +192,17 @@ function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
+}
+
+/** A signature takes a moment longer than the turn that all else is done in. */
+async function arrange(
+  arrival: Asking,
+  cap: Cap,
+  record: ExchangeDraft,
+  world: World,
+): Promise<ReturnType<typeof prepare>> {
+  const ready = prepare(arrival, cap, record, world);
+  return ready.stop === undefined && ready.signing !== undefined ? signed(ready, arrival.held) : ready;
 }
 
 /** Identify, decide, transform: everything up to the wire, in one turn and under one policy. */
@@ -192,16 +231,39 @@ function prepare(
   }
 
   const { permit } = decision;
-  const rendered = renderInjections(permit, force.secrets);
-  if (rendered.denial !== undefined) return { stop: rendered.denial };
-  if (rendered.wait !== undefined) return { stop: { verdict: "wait", wait: rendered.wait } };
-  const bare = legOf(arrival, permit, rendered.injections, narrowed?.settings ?? NONE);
-  const leg = scrubLeg(bare, permit, force.secrets, rendered.generation);
+  const put = putOn(permit, arrival, force);
+  if (put.stop !== undefined) return { stop: put.stop };
+  const { injections, generation, signing } = put;
+  const bare = legOf(arrival, permit, injections, narrowed?.settings ?? NONE);
+  const leg = scrubLeg(bare, permit, force.secrets, generation);
   if (leg.upgrade) record.protocol = "ws";
   const { inbound, door, trouble } = arrival;
-  const http1 = routeOf(permit, rendered.generation, force, world);
+  const http1 = routeOf(permit, generation, force, world);
   const route = inbound.protocol === "h2" ? { ...http1, alpn: BOTH } : http1;
-  return { inbound, door, force, question, leg, route, trouble };
+  return { inbound, door, force, question, leg, route, trouble, signing };
+}
+
+interface PutOn {
+  readonly injections: readonly RenderedInjection[];
+  readonly generation: string;
+  readonly signing: SigningSource | undefined;
+  readonly stop?: undefined;
+}
+
+/** What the gate adds, or what that has to wait for. */
+function putOn(
+  permit: Permit,
+  { inbound, held }: Asking,
+  { secrets }: InForce,
+): PutOn | { readonly stop: Stop } {
+  const rendered = renderInjections(permit, secrets);
+  if (rendered.denial !== undefined) return { stop: rendered.denial };
+  if (rendered.wait !== undefined) return { stop: { verdict: "wait", wait: rendered.wait } };
+  const signing = signingOf(permit);
+  if (signing !== undefined && needsBody(signing, inbound, held)) {
+    return { stop: { verdict: "hold", rule: permit.rule } };
+  }
+  return { injections: rendered.injections, generation: rendered.generation, signing };
 }
 
 /** What policy says, and where it allows, what the hooks made of that. */
@@ -239,9 +301,9 @@ async function connect(
 }
 
 function legOf(
-  { request, inbound }: Arrival,
+  { request, inbound, held }: Asking,
   permit: Permit,
-  injections: readonly { readonly field: string; readonly key: string; readonly value: string }[],
+  injections: readonly RenderedInjection[],
   settings: readonly Setting[],
 ): Leg {
   const upgrade = inbound.protocol === "h2" ? request.upgrade === "websocket" : websocketRequest(request);
@@ -252,7 +314,7 @@ function legOf(
     head: setFields(head, settings),
     framing: inbound.framing,
     upgrade,
-    expectContinue: request.expectContinue,
+    expectContinue: request.expectContinue && held === undefined,
     response: transformResponse,
     requestTrailers: (lines) => dropFields(transformRequestTrailers(lines, permit.injections), settings),
     responseTrailers: transformResponseTrailers,

@@ -185,11 +185,11 @@ export type Rendered =
 export function renderInjections(permit: Permit, secrets: Secrets): Rendered {
   const injections: RenderedInjection[] = [];
   let generation = "";
-  for (const { field, key, secret } of permit.injections) {
+  for (const { field, key, secret, signing } of permit.injections) {
     const rendered = secrets.render(secret);
     if (!rendered.ok && rendered.whenKnown !== undefined) return { wait: rendered.whenKnown };
     if (!rendered.ok) return { denial: { ...deny("secret-unavailable"), rule: permit.rule } };
-    injections.push({ field, key, value: rendered.value });
+    if (signing === undefined) injections.push({ field, key, value: rendered.value });
     generation += `.${rendered.generation}`;
   }
   return { injections, generation };

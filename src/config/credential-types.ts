@@ -1,12 +1,7 @@
 /** Each kind of credential, read. Pure. */
-import type {
-  GcpSource,
-  GithubAppSource,
-  OAuth2Source,
-  PlaceholderSource,
-  SigningSource,
-} from "../model/credential.ts";
+import type { GcpSource, GithubAppSource, OAuth2Source, PlaceholderSource } from "../model/credential.ts";
 import type { Injection } from "../model/decision.ts";
+import type { SigningSource } from "../model/signing.ts";
 import {
   domainsAt,
   headerAt,
@@ -28,7 +23,6 @@ interface Parts {
   readonly injections?: readonly Injection[];
   readonly placeholder?: PlaceholderSource;
   readonly token?: OAuth2Source | GithubAppSource | GcpSource;
-  readonly signing?: SigningSource;
 }
 
 export const READERS: Readonly<Record<string, (reader: Reader) => Parts>> & {
@@ -214,7 +208,20 @@ function readSigning(reader: Reader): Parts {
   if (region === undefined || service === undefined) return {};
   const keys = { accessKeyId, secretAccessKey, sessionToken };
   const signing = { id, ...keys, region, service, unsignedPayload: unsigned ?? false };
-  return { signing };
+  return { injections: signedFields(signing) };
+}
+
+/** What a signature adds, each with a secret that it is made of. */
+function signedFields(signing: SigningSource): readonly Injection[] {
+  const fields: (readonly [string, string | undefined])[] = [
+    ["Authorization", signing.secretAccessKey],
+    ["X-Amz-Date", signing.accessKeyId],
+    ["X-Amz-Content-Sha256", signing.secretAccessKey],
+    ["X-Amz-Security-Token", signing.sessionToken],
+  ];
+  return fields.flatMap(([field, secret]) =>
+    secret === undefined ? [] : [{ ...injection(field, secret), signing }],
+  );
 }
 
 /** The field that carries a token which is yet to be had. */

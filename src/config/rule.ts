@@ -1,5 +1,4 @@
 /** One entry of an allowlist. Pure. */
-import type { SigningSource } from "../model/credential.ts";
 import type { Injection } from "../model/decision.ts";
 import type { PatternSource } from "../model/pattern.ts";
 import type { RuleSource } from "../model/policy.ts";
@@ -28,7 +27,7 @@ export interface RuleDefaults {
 }
 
 type AllowFields = Fields<(typeof ALLOW_KEYS)[number]>;
-type Inside = Pick<RuleSource, "methods" | "paths" | "injections" | "signing">;
+type Inside = Pick<RuleSource, "methods" | "paths" | "injections">;
 
 const DEFAULT_PORTS = [80, 443];
 const PROTOCOLS = ["http", "tcp"] as const;
@@ -77,32 +76,44 @@ export function readRule(scope: Scope, node: TreeNode, defaults: RuleDefaults): 
 function readInside(scope: Scope, fields: AllowFields, key: string): Inside {
   const transform = fields.get("transform");
   const set = transform === undefined ? [] : readTransform(scope, transform, `${key}.transform`);
-  const { injections, signing } = readCredential(scope, fields);
+  const brought = readCredential(scope, fields);
+  checkSigned(scope, fields, brought, set);
   return {
     methods: optional(fields.get("methods"), (node) => readMethods(scope.report, node)),
     paths: optional(fields.get("paths"), (node) => readPaths(scope, node)),
     // What the operator wrote out is on top of what the credential brings.
-    injections: [...injections.filter(({ key: field }) => !set.some((other) => other.key === field)), ...set],
-    ...(signing === undefined ? {} : { signing }),
+    injections: [...brought.filter(({ key: field }) => !set.some((other) => other.key === field)), ...set],
   };
 }
 
-interface Brought {
-  readonly injections: readonly Injection[];
-  readonly signing?: SigningSource | undefined;
-}
-
-function readCredential(scope: Scope, fields: AllowFields): Brought {
+function readCredential(scope: Scope, fields: AllowFields): readonly Injection[] {
   const node = fields.get("credential");
   const credential = node && useCredential(scope, node);
-  if (node === undefined || credential === undefined) return { injections: [] };
+  if (node === undefined || credential === undefined) return [];
   if (credential.placeholder !== undefined) {
     scope.report.error(
       node.at,
       "A placeholder is replaced for its `trusted_domains`; an entry needs no `credential` for it",
     );
   }
-  return { injections: credential.injections, signing: credential.signing };
+  return credential.injections;
+}
+
+/** What is signed is the gate's from end to end, and STS gives out what would be the sandbox's own. */
+function checkSigned(
+  { report }: Scope,
+  fields: AllowFields,
+  brought: readonly Injection[],
+  set: readonly Injection[],
+): void {
+  if (!brought.some(({ signing }) => signing !== undefined)) return;
+  const both = set.find(({ key }) => brought.some((other) => other.key === key));
+  if (both !== undefined)
+    report.error(fields.keyAt("transform"), `${quoteName(both.field)} is part of the signature`);
+  const domain = fields.get("domain");
+  if (domain?.kind === "scalar" && /^(?:\*\.)?sts[.-]/i.test(String(domain.value))) {
+    report.error(domain.at, "STS gives out other credentials, and a sandbox gets none");
+  }
 }
 
 function readMethods(report: Report, node: TreeNode): readonly string[] | undefined {

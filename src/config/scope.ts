@@ -1,6 +1,6 @@
 /** What the readers of all sections share while one file is read. Types only. */
 import type { Template } from "../model/config.ts";
-import type { PlaceholderSource, SigningSource, TokenSource } from "../model/credential.ts";
+import type { PlaceholderSource, TokenSource } from "../model/credential.ts";
 import type { Injection } from "../model/decision.ts";
 import type { AddressRange } from "../model/policy.ts";
 import type { Report } from "./report.ts";
@@ -29,6 +29,5 @@ export interface CredentialEntry {
   readonly injections: readonly Injection[];
   readonly placeholder?: PlaceholderSource;
   readonly token?: TokenSource;
-  readonly signing?: SigningSource;
   used: boolean;
 }

@@ -63,23 +63,3 @@ export interface GcpSource {
   readonly scopes: readonly string[];
   readonly audience: string | undefined;
 }
-
-/** How what leaves is signed: AWS Signature Version 4. */
-export interface SigningSource {
-  readonly id: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken: string | undefined;
-  readonly region: string;
-  readonly service: string;
-  /** The body is not part of what is signed. */
-  readonly unsignedPayload: boolean;
-}
-
-/** A Vault whose secrets `${vault:PATH#FIELD}` names. */
-export interface VaultSource {
-  readonly endpoint: ServiceEndpoint;
-  /** Key of a template. */
-  readonly token: string;
-  readonly namespace: string | undefined;
-}

@@ -1,5 +1,7 @@
 /** What `decide/` answers, and the two proofs that `forward/` will not act without. */
+
 import type { Client, Destination, IpAddress, Scheme } from "./exchange.ts";
+import type { SigningSource } from "./signing.ts";
 
 /** Why a decision came out as it did. Closed: metrics are labelled by it and docs/refusals.md lists it. */
 export type Reason =
@@ -102,4 +104,6 @@ export interface Injection {
   readonly key: string;
   /** Key of a template in `secrets/`, such as `network.allowlist[0].transform.Authorization`. */
   readonly secret: string;
+  /** Present: the value is made of the whole request once it is ready, and the secret itself is never sent. */
+  readonly signing?: SigningSource;
 }

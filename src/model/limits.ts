@@ -65,6 +65,8 @@ export interface Limits {
   readonly alpn_ttl: number;
   /** A token endpoint, or a program that prints a secret. */
   readonly secret_timeout: number;
+  /** A body that is signed: it is held until it is whole. */
+  readonly signed_body_bytes: number;
   /** How long what a program printed is used. */
   readonly secret_ttl: number;
   readonly dns_min_ttl: number;
@@ -115,6 +117,7 @@ export const DEFAULT_LIMITS: Limits = {
   alpn_timeout: 5_000,
   alpn_ttl: 600_000,
   secret_timeout: 10_000,
+  signed_body_bytes: 8_388_608,
   secret_ttl: 300_000,
   dns_min_ttl: 1_000,
   dns_max_ttl: 300_000,

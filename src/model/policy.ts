@@ -1,5 +1,5 @@
 /** What `config/` hands to `decide/` to be compiled: the operator's rules, checked, in plain values. */
-import type { PlaceholderSource, SigningSource } from "./credential.ts";
+import type { PlaceholderSource } from "./credential.ts";
 import type { Injection } from "./decision.ts";
 import type { Destination, IpAddress } from "./exchange.ts";
 import type { PatternSource } from "./pattern.ts";
@@ -114,8 +114,6 @@ export interface RuleSource {
   readonly scrub?: false;
   readonly intercept: "auto" | "always" | "never";
   readonly injections: readonly Injection[];
-  /** Present: what leaves is signed. */
-  readonly signing?: SigningSource;
 }
 
 export interface DenySource {

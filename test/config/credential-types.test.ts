@@ -113,7 +113,12 @@ test("aws_sigv4: keys of secrets, region and service", () => {
     'aws_sigv4, access_key_id: "${env:A}", secret_access_key: "${env:B}", session_token: "${env:C}", region: eu-west-1, service: s3, unsigned_payload: true',
   );
   assert.ok(policy.network.kind === "allowlist");
-  assert.deepEqual(policy.network.rules[0]?.signing, {
+  const [first, ...more] = policy.network.rules[0]?.injections ?? [];
+  assert.deepEqual(
+    more.map(({ field }) => field),
+    ["X-Amz-Date", "X-Amz-Content-Sha256", "X-Amz-Security-Token"],
+  );
+  assert.deepEqual(first?.signing, {
     id: "c",
     accessKeyId: "credentials.c.access_key_id",
     secretAccessKey: "credentials.c.secret_access_key",
@@ -123,6 +128,16 @@ test("aws_sigv4: keys of secrets, region and service", () => {
     unsignedPayload: true,
   });
 });
+
+testProblems("checkSigned", "version: 1\n", [
+  [
+    "a field of the signature, and STS",
+    'network: { allowlist: [ { domain: sts.amazonaws.com, credential: c, transform: { authorization: "x" } } ] }\ncredentials: [ { id: c, type: aws_sigv4, access_key_id: "${env:P}", secret_access_key: "${env:Q}", region: r, service: s3 } ]\n',
+    "2:35 STS gives out other credentials, and a sandbox gets none",
+    "2:69 `authorization` is part of the signature",
+    "2:97 warning: The value of `authorization` is a secret written out; use `${env:NAME}` or `${file:PATH}`",
+  ],
+]);
 
 testProblems("READERS", HEAD, [
   [
