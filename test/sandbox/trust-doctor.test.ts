@@ -33,7 +33,7 @@ const PROGRAMS = {
   wget: lookUp("wget"),
 };
 const CLIENTS = [
-  ...["curl", "openssl", "python urllib", "python requests"],
+  ...["curl", "openssl", "python urllib", "python requests", "python httpx"],
   ...["node", "npm", "git", "java", "wget"],
 ];
 
