@@ -48,7 +48,7 @@ export function hiddenOf(config: Config, networkFile: string | undefined): Hidde
   const spoken = templates.some((template) => template.every(({ kind }) => kind === "literal"));
   const records = config.recordsFile.startsWith("/") ? [config.recordsFile] : [];
   return {
-    variables: new Set(parts.flatMap((part) => (part.kind === "env" ? [part.name] : []))),
+    variables: new Set(parts.flatMap(variableOf)),
     secretFiles: [
       join(config.caDir, KEY_FILE),
       ...parts.flatMap((part) => (part.kind === "file" ? [part.path] : [])),
@@ -56,6 +56,12 @@ export function hiddenOf(config: Config, networkFile: string | undefined): Hidde
     ],
     readOnlyFiles: [config.caDir, ...records, ...configs],
   };
+}
+
+/** The directory of systemd's credentials lies under `/run`, which is not there inside; nor shall its path be. */
+function variableOf(part: TemplatePart): readonly string[] {
+  if (part.kind === "credential") return ["CREDENTIALS_DIRECTORY"];
+  return part.kind === "env" ? [part.name] : [];
 }
 
 function load(file: string, network: string | undefined): LoadResult {

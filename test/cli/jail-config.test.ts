@@ -69,3 +69,13 @@ test("hiddenOf: a config with a secret in words is one itself", () => {
   assert.ok(chosen);
   assert.ok(hiddenOf(chosen, undefined).secretFiles.includes(spoken));
 });
+
+test("hiddenOf: the directory of systemd's credentials is not told of inside", () => {
+  const file = join(folder, "systemd.yaml");
+  const token = "$".concat("{credential:forge}");
+  const entry = JSON.stringify({ domain: "a.example", transform: { Authorization: token } });
+  writeFileSync(file, `version: 1\nnetwork: { allowlist: [ ${entry} ] }\n`);
+  const chosen = jailConfigOf({ config: file })?.config;
+  assert.ok(chosen);
+  assert.deepEqual([...hiddenOf(chosen, undefined).variables], ["CREDENTIALS_DIRECTORY"]);
+});
