@@ -45,7 +45,7 @@ export const READERS: Readonly<Record<string, (reader: Reader) => Parts>> & {
 };
 
 /** What a sandbox holds in the place of the secret. */
-export function placeholderOf(id: string): string {
+function placeholderOf(id: string): string {
   return `__SALLYPORT_CRED_${id}__`;
 }
 
