@@ -15,7 +15,7 @@ const HERE = join(import.meta.dirname, "programs");
 const NODE = `NODE_USE_ENV_PROXY=1 NODE_NO_WARNINGS=1 '${process.execPath}' '${HERE}/node.mjs'`;
 const PYTHON = "/usr/bin/python3";
 const CURL = "curl -sS --fail-with-body --max-time 20";
-/** Set only where the proxy is. */
+/** `${HTTPS_PROXY:+…}` is there only where the proxy is set. */
 const JAVA_PROXY = `\${HTTPS_PROXY:+-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=8080}`;
 
 export const ROWS: readonly Row[] = [
@@ -47,8 +47,8 @@ export const ROWS: readonly Row[] = [
   {
     name: "wget",
     does: "GET",
-    script: `wget -nv -t 1 -T 20 --ca-certificate="$SSL_CERT_FILE" -O - https://$HOST/hello`,
-    byHand: "`ca_certificate` in `~/.wgetrc`, in the jail too",
+    script: `wget -nv -t 1 -T 20 \${HTTPS_PROXY:+--ca-certificate="$SSL_CERT_FILE"} -O - https://$HOST/hello`,
+    byHand: "`ca_certificate` in `~/.wgetrc`",
   },
   {
     name: "Python urllib",
@@ -124,7 +124,7 @@ export const ROWS: readonly Row[] = [
     name: "apt",
     does: "update and download from a repository over https",
     script: `'${HERE}/apt.sh' $HOST`,
-    byHand: "`Acquire::https::CAInfo`, in the jail too",
+    byHand: "`Acquire::https::CAInfo`",
   },
 ];
 
