@@ -284,6 +284,7 @@ class RunningGate implements Gate {
       sandboxes: policy.sandboxes,
       hooks: policy.hooks,
       hookOptions: policy.hookOptions,
+      placeholders: policy.placeholders,
       approvals: policy.approvals,
       secrets,
     };

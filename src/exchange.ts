@@ -25,6 +25,7 @@ import { hasToBeAsked, type Narrowed, type Narrowing, narrow } from "./narrow.ts
 import { ExchangeDraft } from "./record/draft.ts";
 import { scrubLeg } from "./scrub.ts";
 import { hold, needsBody, refuseBody, sign, signingOf } from "./signing.ts";
+import { type Swapped, swapPlaceholders } from "./swap.ts";
 import { dropFields, type Setting, setFields } from "./transform/set-fields.ts";
 import {
   type RenderedInjection,
@@ -130,7 +131,7 @@ async function proceed(
       continue;
     }
     const running = begin(reached.upstream, ready, world);
-    record.leaves(ready.route.permit.injections.map(({ field }) => field));
+    record.leaves([...ready.route.permit.injections.map(({ field }) => field), ...ready.swapped.fields]);
     const outcome = await running.relaying.done;
     world.live.remove(running.live);
     if (outcome.kind !== "stale" || tries === SECOND_TRIES) {
@@ -149,6 +150,7 @@ interface Ready {
   readonly route: Route;
   readonly trouble: Trouble | undefined;
   readonly signing: SigningSource | undefined;
+  readonly swapped: Swapped;
   readonly stop?: undefined;
 }
 
@@ -235,12 +237,16 @@ function prepare(
   if (put.stop !== undefined) return { stop: put.stop };
   const { injections, generation, signing } = put;
   const bare = legOf(arrival, permit, injections, narrowed?.settings ?? NONE);
-  const leg = scrubLeg(bare, permit, force.secrets, generation);
+  const swapped = swapPlaceholders({ question, allowance: decision, leg: bare }, force);
+  if (swapped.stop !== undefined) return { stop: swapped.stop };
+  const secret = { ...permit, injections: [...permit.injections, ...swapped.secrets] };
+  const scrubbed = swapped.secrets.length === 0 ? permit : secret;
+  const leg = scrubLeg(swapped.leg, scrubbed, force.secrets, generation + swapped.generation);
   if (leg.upgrade) record.protocol = "ws";
   const { inbound, door, trouble } = arrival;
-  const http1 = routeOf(permit, generation, force, world);
+  const http1 = routeOf(permit, generation + swapped.generation, force, world);
   const route = inbound.protocol === "h2" ? { ...http1, alpn: BOTH } : http1;
-  return { inbound, door, force, question, leg, route, trouble, signing };
+  return { inbound, door, force, question, leg, route, trouble, signing, swapped };
 }
 
 interface PutOn {
@@ -329,7 +335,7 @@ interface Running {
 }
 
 /** While bytes move, a change of policy may end them. */
-function begin(upstream: Upstream, { inbound, door, question, leg }: Ready, world: World): Running {
+function begin(upstream: Upstream, { inbound, door, question, leg, swapped }: Ready, world: World): Running {
   if (leg.upgrade && inbound.protocol === "h2" && !upstream.websockets) {
     upstream.destroy();
     throw new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The upstream takes no WebSocket over HTTP/2");
@@ -337,6 +343,8 @@ function begin(upstream: Upstream, { inbound, door, question, leg }: Ready, worl
   const relaying = relay(inbound, upstream, leg, world);
   const { peer } = upstream;
   const objection = (force: InForce): Denial | undefined => {
+    const broken = swapped.refusal();
+    if (broken !== undefined) return broken;
     if (isStranger(door, question.client, force)) return deny("identity-unknown");
     const decision = decideExchange(question, force.policy);
     return decision.verdict === "deny" ? decision : refusePeer(decision.permit, peer, force, world);

@@ -13,6 +13,7 @@ import type { HookDesk } from "./hooks/hook-desk.ts";
 import { type ClientClaims, identifyClient, isStill } from "./identify/identify-client.ts";
 import { identifyDestination, nameOf } from "./identify/identify-destination.ts";
 import type { Door, Original } from "./model/arrival.ts";
+import type { PlaceholderSource } from "./model/credential.ts";
 import type { Deadlines } from "./model/deadline.ts";
 import { type Denial, deny, type Permit, type Reason } from "./model/decision.ts";
 import type {
@@ -76,6 +77,7 @@ export interface InForce {
   /** The operator's, by the index that the policy knows them by. */
   readonly hooks: readonly HookSource[];
   readonly hookOptions: HookOptions;
+  readonly placeholders: readonly PlaceholderSource[];
   readonly approvals: ApprovalOptions;
 }
 

@@ -1,5 +1,6 @@
 /** Which of the operator's hooks an exchange with this destination is to be put to. Pure. */
 import type { Destination } from "../model/exchange.ts";
+import { findPlaceholders } from "./find-placeholders.ts";
 import { findAddress, findEvery } from "./host-trie.ts";
 import type { Policy, Rule } from "./policy.ts";
 
@@ -18,7 +19,8 @@ export function findHooks(destination: Destination, { hooks }: Policy): readonly
 
 /** Hooks are asked about each request, unless the operator keeps the connection shut: then once, about the connection. */
 export function asksInside(rule: Rule, destination: Destination, policy: Policy): boolean {
-  return !rule.opaque && rule.intercept !== "never" && findHooks(destination, policy).length > 0;
+  if (rule.opaque || rule.intercept === "never") return false;
+  return findHooks(destination, policy).length > 0 || findPlaceholders(destination, policy).length > 0;
 }
 
 const NONE: readonly number[] = [];

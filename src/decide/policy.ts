@@ -1,5 +1,6 @@
 /** The compiled policy: made once from the operator's rules, then only read. Pure. */
 import { parseHostname } from "../base/hostname.ts";
+import type { PlaceholderSource } from "../model/credential.ts";
 import type { Injection } from "../model/decision.ts";
 import type { Destination } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
@@ -23,6 +24,8 @@ export interface Policy {
   readonly denyRanges: readonly AddressRange[];
   /** Indices of the operator's hooks, by what they are asked about. */
   readonly hooks: HostTrie<number>;
+  /** By the domains that are trusted with them. */
+  readonly placeholders: HostTrie<PlaceholderSource>;
   /** `host port` of what the gate itself asks over HTTP: no destinations for a sandbox. */
   readonly endpoints: ReadonlySet<string>;
 }
@@ -76,6 +79,11 @@ export function compilePolicy(source: PolicySource): Policy {
     hooks: buildHostTrie(
       source.hooks.flatMap(({ name, domains }, index) =>
         domains.map((domain) => [checkedPattern(domain, name), index] as const),
+      ),
+    ),
+    placeholders: buildHostTrie(
+      source.placeholders.flatMap((one) =>
+        one.domains.map((domain) => [checkedPattern(domain, one.id), one] as const),
       ),
     ),
     endpoints: new Set([...endpointsOf(source), ...source.endpoints.map(endpointKey)]),

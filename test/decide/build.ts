@@ -2,6 +2,7 @@
 import { parseHostname } from "../../src/base/hostname.ts";
 import { parseIpAddress, parseRange } from "../../src/base/ip.ts";
 import { compilePolicy, type Policy } from "../../src/decide/policy.ts";
+import type { PlaceholderSource } from "../../src/model/credential.ts";
 import type { Destination, Question, RequestHead } from "../../src/model/exchange.ts";
 import type { PatternSource } from "../../src/model/pattern.ts";
 import type {
@@ -41,6 +42,7 @@ export interface Settings {
   readonly sandboxes?: readonly { readonly id: string; readonly network?: Net | "disabled" }[];
   readonly hooks?: readonly { readonly domains: readonly string[]; readonly url?: string }[];
   readonly approvals?: Partial<ApprovalOptions>;
+  readonly placeholders?: readonly PlaceholderSource[];
   readonly upstream?: { readonly allow_ranges?: readonly string[]; readonly deny_ranges?: readonly string[] };
 }
 
@@ -66,7 +68,7 @@ export function buildSource(settings: Settings): PolicySource {
     denyRanges: (settings.upstream?.deny_ranges ?? []).map(range),
     hooks: (settings.hooks ?? []).map(hookSource),
     approvals: { possible: true, timeout: 60_000, wait: true, ...settings.approvals },
-    placeholders: [],
+    placeholders: settings.placeholders ?? [],
     endpoints: [],
     hookOptions: {
       mode: "enforce",

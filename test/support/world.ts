@@ -158,6 +158,7 @@ function takeUp(settings: Settings, { secrets = {} }: WorldOptions): InForce {
     policy: buildPolicy(settings),
     hooks: buildSource(settings).hooks,
     hookOptions: buildSource(settings).hookOptions,
+    placeholders: buildSource(settings).placeholders,
     approvals: buildSource(settings).approvals,
     digest: "0123456789ab",
     sandboxes: buildSource(settings).sandboxes,
