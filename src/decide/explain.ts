@@ -1,5 +1,5 @@
 /** Says what would happen to a request, by asking the very functions that enforce. Pure. */
-import type { Decision, Reason } from "../model/decision.ts";
+import type { Decision, Permit, Reason } from "../model/decision.ts";
 import type { Question, RequestHead } from "../model/exchange.ts";
 import { decideConnection } from "./decide-connection.ts";
 import { decideExchange } from "./decide-exchange.ts";
@@ -48,9 +48,7 @@ function describe(
   const notes = [
     ...(hooks > 0 ? [`Hooks are asked before it leaves, and may refuse it: ${hooks}`] : []),
     ...(would === "deny" ? ["Allowed only because of mode evaluate_only; enforce would deny it"] : []),
-    ...(permit.injections.length > 0 && permit.scrub === false
-      ? ["The answer is not searched for what is injected: `scrub` is off"]
-      : []),
+    ...(permit.injections.length > 0 ? [scrubNote(permit)] : []),
     ...(interception === "tunnel"
       ? ["Relayed unseen: the Host and the requests inside are not checked"]
       : []),
@@ -66,4 +64,10 @@ function describe(
     injected: permit.injections.map(({ field }) => field),
     notes,
   };
+}
+
+function scrubNote({ scrub }: Permit): string {
+  return scrub === false
+    ? "The answer is not searched for what is injected: `scrub` is off"
+    : "The answer is searched for the secrets, and what is found is masked";
 }

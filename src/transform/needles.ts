@@ -1,7 +1,7 @@
 /** Finds any of many needles in bytes, skipping most of them: Wu and Manber's search with blocks of two. Pure. */
 
 /** Shorter ones are found in innocent words, and are no secrets worth the name. */
-export const MIN_NEEDLE = 8;
+const MIN_NEEDLE = 8;
 
 export interface Needles {
   /** Tells of each place in `bytes` where a needle stands whole, the longest that does, from left to right. */
@@ -13,19 +13,20 @@ export interface Needles {
 /** `needles` of `MIN_NEEDLE` bytes at least; others are left out. Undefined where none is left. */
 export function compileNeedles(needles: readonly Buffer[]): Needles | undefined {
   const long = needles.filter(({ length }) => length >= MIN_NEEDLE).toSorted((a, b) => b.length - a.length);
-  if (long.length === 0) return undefined;
+  const [first] = long;
+  if (first === undefined) return undefined;
   const shifts = shiftTable(long);
   const byEnd = groupBy(long, (needle) => blockAt(needle, MIN_NEEDLE - 2));
-  const byStart = groupBy(long, (needle) => needle[0] ?? 0);
+  const byStart = groupBy(long, (needle) => needle[0] as number);
   const starts = new Uint8Array(256);
-  for (const first of byStart.keys()) starts[first] = 1;
-  const longest = long[0]?.length ?? 0;
+  for (const byte of byStart.keys()) starts[byte] = 1;
+  const longest = first.length;
 
   return {
     each(bytes, found) {
       for (let at = MIN_NEEDLE - 2; at + 1 < bytes.length; ) {
-        const block = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
-        const shift = shifts[block] ?? 1;
+        const block = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+        const shift = shifts[block] as number;
         if (shift > 0) {
           at += shift;
           continue;
@@ -40,11 +41,11 @@ export function compileNeedles(needles: readonly Buffer[]): Needles | undefined 
     },
     unfinished(bytes) {
       for (let start = Math.max(0, bytes.length - longest + 1); start < bytes.length; start++) {
-        const first = bytes[start] ?? 0;
-        if (starts[first] === 0) continue;
+        const byte = bytes[start] as number;
+        if (starts[byte] === 0) continue;
         const left = bytes.length - start;
         const begun = byStart
-          .get(first)
+          .get(byte)
           ?.some((needle) => needle.length > left && standsAt(needle, bytes, start, left));
         if (begun === true) return start;
       }
@@ -59,14 +60,14 @@ function shiftTable(needles: readonly Buffer[]): Uint8Array {
   for (const needle of needles) {
     for (let at = 0; at <= MIN_NEEDLE - 2; at++) {
       const block = blockAt(needle, at);
-      shifts[block] = Math.min(shifts[block] ?? 0, MIN_NEEDLE - 2 - at);
+      shifts[block] = Math.min(shifts[block] as number, MIN_NEEDLE - 2 - at);
     }
   }
   return shifts;
 }
 
 function blockAt(bytes: Uint8Array, at: number): number {
-  return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
+  return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
 }
 
 function groupBy(needles: readonly Buffer[], key: (needle: Buffer) => number): Map<number, Buffer[]> {

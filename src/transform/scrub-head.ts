@@ -89,7 +89,7 @@ export function acceptReadable(head: RequestHead): RequestHead {
 function readable(value: string): string {
   const elements = value.split(",").map((element) => element.trim());
   const kept = elements.filter((element) => {
-    const name = element.split(";")[0]?.trim().toLowerCase() ?? "";
+    const name = element.replace(/;.*/s, "").trim().toLowerCase();
     return name === "identity" || CODINGS.some((coding) => coding === plainCoding(name));
   });
   if (kept.length === elements.length) return value;
@@ -117,7 +117,6 @@ function scrubField(field: Field, needles: Needles): Field {
 }
 
 function scrubText(text: string, needles: Needles): string {
-  if (text === "") return text;
   const bytes = Buffer.from(text, "latin1");
   let any = false;
   const masked = Buffer.from(bytes);

@@ -28,6 +28,7 @@ export interface Entry {
   readonly approve?: boolean;
   readonly intercept?: "auto" | "always" | "never";
   readonly transform?: Readonly<Record<string, string>>;
+  readonly scrub?: false;
 }
 
 export interface Net {
@@ -156,6 +157,7 @@ function ruleSource(entry: Entry): RuleSource {
     approve: entry.approve ?? false,
     private: entry.private ?? false,
     intercept: entry.intercept ?? "auto",
+    ...(entry.scrub === false ? { scrub: false } : {}),
     injections: Object.keys(entry.transform ?? {}).map((name) => ({
       field: name,
       key: name.toLowerCase(),

@@ -9,7 +9,7 @@ import { type Explanation, explain, type Query } from "../../src/decide/explain.
 import type { Policy } from "../../src/decide/policy.ts";
 import type { Decision } from "../../src/model/decision.ts";
 import type { Question } from "../../src/model/exchange.ts";
-import { ask, buildPolicy, field, known, outside } from "./build.ts";
+import { ask, buildPolicy, type Entry, field, known, outside } from "./build.ts";
 import { type Case, type CaseTable, readCaseTables } from "./case-table.ts";
 import { policies, questions } from "./generate.ts";
 
@@ -46,6 +46,17 @@ test("explain: notes say that hooks are asked", () => {
   const explained = explain(queryOf(ask("https://a.example.com/")), policy);
   assert.equal(explained.interception, "inspect");
   assert.equal(explained.notes[0], "Hooks are asked before it leaves, and may refuse it: 2");
+});
+
+test("explain: notes say whether the answer is searched for what is injected", () => {
+  const rule = { domain: "a.example.com", transform: { Authorization: "x" } };
+  const notes = (entry: Entry): string => {
+    const policy = buildPolicy({ network: { allowlist: [entry] } });
+    return explain(queryOf(ask("https://a.example.com/")), policy).notes.join();
+  };
+  assert.match(notes(rule), /The answer is searched for the secrets, and what is found is masked/);
+  assert.match(notes({ ...rule, scrub: false }), /The answer is not searched for what is injected/);
+  assert.doesNotMatch(notes({ domain: "a.example.com" }), /answer/);
 });
 
 test("explain: agrees with what the gate asks, in the gate's order", () => {

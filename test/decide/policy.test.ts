@@ -84,3 +84,13 @@ test("compilePolicy: 100,000 rules compile in a moment", () => {
   // Microseconds of this process: what others do on the machine does not count. Measured: about 0.3 s.
   assert.ok(user + system < 3_000_000, `${user + system} µs`);
 });
+
+test("compilePolicy: the gate's own endpoints are known, hooks' and the webhook's", () => {
+  const destination = { kind: "name", host: "hook.example.com", port: 443 };
+  const webhook = { endpoint: { destination } } as unknown as NonNullable<
+    PolicySource["approvals"]["webhook"]
+  >;
+  const hooks = [{ domains: ["a.com"], url: "https://other.example.com/x" }];
+  const { endpoints } = buildPolicy({ network: {}, hooks, approvals: { webhook } });
+  assert.deepEqual([...endpoints], ["other.example.com 443", "hook.example.com 443"]);
+});

@@ -44,6 +44,11 @@ test("reach: the permit leads to the destination, and injects nothing", () => {
   );
 });
 
+test("allow: the permit says that the answer is not searched, where the rule says so", () => {
+  assert.equal(allow(QUESTION, "https", { ...RULE, scrub: false }).permit.scrub, false);
+  assert.equal("scrub" in allow(QUESTION, "https", RULE).permit, false);
+});
+
 test("allow: the permit carries the rule's injections and the scheme that was decided", () => {
   const { permit, ...rest } = allow(QUESTION, "tcp", RULE);
   assert.deepEqual(rest, { verdict: "allow", reason: "rule-allows", would: undefined });

@@ -3,7 +3,7 @@ import type { Internet } from "./private-internet.ts";
 import { DNS_V4, GATE_V4, PUBLIC_V4, PUBLIC_V6 } from "./private-internet.ts";
 
 /** Where the gate's host listens for itself. */
-export const HOST_PORT = 7_777;
+const HOST_PORT = 7_777;
 
 export interface WaysOut {
   /** Further addresses of the gate's host. */
