@@ -7,9 +7,11 @@ import { createDeadlines } from "./base/deadlines.ts";
 import { LiveSet } from "./base/live-set.ts";
 import { createTurn } from "./base/turn.ts";
 import { runConnection } from "./connection.ts";
+import { decideParentAddress } from "./decide/decide-endpoint.ts";
 import { compilePolicy } from "./decide/policy.ts";
 import { post } from "./errand.ts";
 import { Forwarder } from "./forward/forwarder.ts";
+import { createParent } from "./forward/parent.ts";
 import { createResolver } from "./forward/resolve.ts";
 import { createSurroundings } from "./forward/surroundings.ts";
 import { createUpstreamTls } from "./forward/upstream-tls.ts";
@@ -19,8 +21,10 @@ import { ApprovalBook, type ApprovalKey, type PendingApproval, type Resolution }
 import { createHookDesk } from "./hooks/hook-desk.ts";
 import { type JailDoor, openJailDoor } from "./jail-door.ts";
 import type { Config, Endpoint, GatewayEndpoint } from "./model/config.ts";
+import type { AddressDecision } from "./model/decision.ts";
+import type { IpAddress } from "./model/exchange.ts";
 import type { Limits } from "./model/limits.ts";
-import type { NetworkSource } from "./model/policy.ts";
+import type { NetworkSource, ParentSource } from "./model/policy.ts";
 import type { Recorder } from "./model/record.ts";
 import type { Ca } from "./pki/ca.ts";
 import { createLeafCache, type LeafCache } from "./pki/leaf-cache.ts";
@@ -236,7 +240,7 @@ class RunningGate implements Gate {
 
   #createWorld(): World {
     const surroundings = createSurroundings({
-      endpoints: () => this.#outward.endpoints,
+      endpoints: () => this.#outward.endpoints(),
       now: () => performance.now(),
     });
     const forwarder = () => this.#outward.forwarder;
@@ -302,7 +306,7 @@ class RunningGate implements Gate {
     });
   }
 
-  #openOutward({ upstream, listen }: Config): Outward {
+  #openOutward({ policy, upstream, listen }: Config): Outward {
     const resolver = createResolver({
       servers: upstream.dnsServers,
       hosts: upstream.dnsHosts,
@@ -310,22 +314,45 @@ class RunningGate implements Gate {
       now: () => performance.now(),
     });
     const admin = listen.admin === undefined ? [] : [`${listen.admin.host} ${listen.admin.port}`];
+    const tls = createUpstreamTls({ caFile: upstream.caFile });
+    const source = policy.parent;
+    const guard = (address: IpAddress): AddressDecision =>
+      decideParentAddress((source as ParentSource).destination, address);
+    const parent =
+      source === undefined
+        ? undefined
+        : createParent({ source, guard, hosts: upstream.dnsHosts, resolver, tls, limits: this.#limits });
+    const own = [...resolver.servers(), ...admin];
     const forwarder = new Forwarder({
+      parent,
       limits: this.#limits,
       deadlines: this.#deadlines,
       turn: this.#turn,
       resolver,
-      tls: createUpstreamTls({ caFile: upstream.caFile }),
+      tls,
       onConnected: this.#recorder.upstreamConnected,
     });
-    return { forwarder, endpoints: [...resolver.servers(), ...admin] };
+    return { forwarder, endpoints: parent === undefined ? () => own : joined(own, parent.endpoints) };
   }
 }
 
 interface Outward {
   readonly forwarder: Forwarder;
   /** `address port` of what the gate itself connects to, or listens on for its operator. */
-  readonly endpoints: readonly string[];
+  readonly endpoints: () => readonly string[];
+}
+
+/** One list out of two, the same object for as long as the second one is. */
+function joined(fixed: readonly string[], moving: () => readonly string[]): () => readonly string[] {
+  let last = moving();
+  let all = [...fixed, ...last];
+  return () => {
+    if (moving() !== last) {
+      last = moving();
+      all = [...fixed, ...last];
+    }
+    return all;
+  };
 }
 
 interface Ids {

@@ -1,11 +1,12 @@
 /** The gate's own errands: it posts JSON to an endpoint of the operator's config, over the guarded way of everything that leaves. */
 import { decideEndpointAddress, permitEndpoint } from "./decide/decide-endpoint.ts";
+import { handOverEndpoint } from "./decide/decide-hand-over.ts";
 import { call } from "./forward/call.ts";
 import { nameOf } from "./identify/identify-destination.ts";
 import type { Destination } from "./model/exchange.ts";
 import type { Route } from "./model/leg.ts";
 import type { HttpEndpoint } from "./model/policy.ts";
-import type { InForce, World } from "./world.ts";
+import { type InForce, parentAuthOf, type World } from "./world.ts";
 
 export interface Errand {
   readonly endpoint: Omit<HttpEndpoint, "kind">;
@@ -20,7 +21,7 @@ const MAX_ANSWER_BYTES = 65_536;
 export async function postJson(
   { endpoint, body, fields }: Errand,
   signal: AbortSignal,
-  parts: { readonly force: Pick<InForce, "policy">; readonly world: Pick<World, "forwarder"> },
+  parts: { readonly force: Pick<InForce, "policy" | "secrets">; readonly world: Pick<World, "forwarder"> },
 ): Promise<{ readonly status: number; readonly text: string }> {
   return post({ endpoint, body, fields: [["Content-Type", "application/json"], ...fields] }, signal, parts);
 }
@@ -29,7 +30,10 @@ export async function postJson(
 export async function post(
   { endpoint, body, fields }: Errand,
   signal: AbortSignal,
-  { force, world }: { readonly force: Pick<InForce, "policy">; readonly world: Pick<World, "forwarder"> },
+  {
+    force,
+    world,
+  }: { readonly force: Pick<InForce, "policy" | "secrets">; readonly world: Pick<World, "forwarder"> },
 ): Promise<{ readonly status: number; readonly text: string }> {
   const { destination, scheme, target } = endpoint;
   const order = {
@@ -53,14 +57,17 @@ export async function post(
 function endpointRoute(
   destination: Destination,
   scheme: "http" | "https",
-  { policy }: Pick<InForce, "policy">,
+  force: Pick<InForce, "policy" | "secrets">,
 ): Route {
+  const { policy } = force;
   const permit = permitEndpoint(destination, scheme);
   // No sandbox's id has a bracket in it.
   const key = `(hook) ${scheme} ${nameOf(destination)} ${destination.port} ${policy.generation}`;
   return {
     permit,
     guard: (address) => decideEndpointAddress(permit, address, policy),
+    handOver: () => handOverEndpoint(permit),
+    parentAuth: parentAuthOf(force),
     poolKey: key,
     freshKey: key,
     alpn: ["http/1.1"],

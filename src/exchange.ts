@@ -11,7 +11,6 @@ import type { Cap } from "./accept/connection-caps.ts";
 import { aboutOf, answerFailure, refusalOf } from "./accept/refusal.ts";
 import type { Live } from "./base/live-set.ts";
 import { decideExchange } from "./decide/decide-exchange.ts";
-import type { Acquired } from "./forward/forwarder.ts";
 import { type Relaying, relay } from "./forward/relay.ts";
 import type { Trouble } from "./mirror.ts";
 import type { Door } from "./model/arrival.ts";
@@ -19,7 +18,7 @@ import { type Decision, type Denial, deny, type Permit } from "./model/decision.
 import type { Question } from "./model/exchange.ts";
 import { asFailure, cutOff, Failure } from "./model/failure.ts";
 import type { HttpVersion, Inbound, Upstream } from "./model/inbound.ts";
-import type { Leg, Outcome, Route } from "./model/leg.ts";
+import type { Acquired, Leg, Outcome, Route } from "./model/leg.ts";
 import type { SigningSource } from "./model/signing.ts";
 import { hasToBeAsked, type Narrowed, type Narrowing, narrow } from "./narrow.ts";
 import { ExchangeDraft } from "./record/draft.ts";

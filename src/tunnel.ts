@@ -2,7 +2,6 @@
 import { CONNECTED } from "./accept/answer.ts";
 import type { Passage } from "./accept/arrival.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
-import { parseIpAddress } from "./base/ip.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import { splice } from "./forward/splice.ts";
 import { nameOf } from "./identify/identify-destination.ts";
@@ -40,12 +39,12 @@ export async function runTunnel(tunnelling: Tunnelling): Promise<TunnelEnd> {
   const route = routeOf(permit, "", force, world);
   const opened = await reach(arrival.inbound, world, (signal) => world.forwarder.open(route, signal));
   if (opened.kind === "refused") return { kind: "ended", denial: opened.denial };
-  const upstream: Raw = { socket: opened.upstream, early: NOTHING };
+  const { upstream } = opened;
   if (world.inForce() !== force) {
     upstream.socket.destroy();
     return { kind: "overtaken" };
   }
-  const peer = parseIpAddress(opened.upstream.remoteAddress ?? "");
+  const { peer } = upstream;
   const objection = (now: InForce): Denial | undefined => objectionOf(now, peer, tunnelling);
   const client = arrival.inbound.takeOver(CONNECTED);
   try {
@@ -152,5 +151,3 @@ function disagreement(hello: ClientHello, question: Question): Reason | undefine
 function ended(reason: Reason, rule: string | undefined): TunnelEnd {
   return { kind: "ended", denial: deny(reason, rule) };
 }
-
-const NOTHING = Buffer.alloc(0);

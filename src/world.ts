@@ -6,6 +6,7 @@ import type { Cap, ConnectionCaps } from "./accept/connection-caps.ts";
 import type { LiveSet } from "./base/live-set.ts";
 import { classifyAddress } from "./decide/address-class.ts";
 import { decideAddress, type Surroundings } from "./decide/decide-address.ts";
+import { decideHandOver } from "./decide/decide-hand-over.ts";
 import type { Policy } from "./decide/policy.ts";
 import type { Forwarder } from "./forward/forwarder.ts";
 import type { ApprovalBook } from "./hooks/approvals.ts";
@@ -203,10 +204,18 @@ export function routeOf(permit: Permit, secretGeneration: string, force: InForce
   return {
     permit,
     guard: (address) => decideAddress(permit, address, force.policy, world.surroundings()),
+    handOver: () => decideHandOver(permit),
+    parentAuth: parentAuthOf(force),
     poolKey,
     freshKey,
     alpn: HTTP1,
   };
+}
+
+/** Read at each connection: the secret may change under a policy that stays. */
+export function parentAuthOf({ policy, secrets }: Pick<InForce, "policy" | "secrets">): Route["parentAuth"] {
+  const key = policy.parent?.auth;
+  return key === undefined ? undefined : () => secrets.render(key);
 }
 
 /** What the policy has against an address that was dialled under another one; `peer` is undefined once it is gone. */

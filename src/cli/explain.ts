@@ -1,9 +1,11 @@
 /** `explain`: what the gate would do with a request, from the very code that enforces. */
 import { createInterface } from "node:readline/promises";
+import { wayTo } from "../base/bypass.ts";
 import { loadConfig } from "../config/load.ts";
 import { refuseAddress } from "../decide/decide-address.ts";
 import { decideConnection } from "../decide/decide-connection.ts";
 import { decideExchange } from "../decide/decide-exchange.ts";
+import { decideHandOver } from "../decide/decide-hand-over.ts";
 import { type Explanation, explain, type Query } from "../decide/explain.ts";
 import { compilePolicy, type Policy } from "../decide/policy.ts";
 import { destinationOf, nameOf } from "../identify/identify-destination.ts";
@@ -114,7 +116,7 @@ function explanationOf(query: Query, { config, policy, sandbox }: Asked): Explan
     const notes = ["The config names sandboxes: say which one asks with --sandbox ID"];
     return { verdict: "deny", reason: "identity-unknown", notes, ...nobody };
   }
-  const explanation = explain(query, policy);
+  const explanation = throughParent(query, explain(query, policy), { config, policy });
   const addresses = config.upstream.dnsHosts.get(nameOf(query.destination));
   if (explanation.verdict === "deny" || addresses === undefined) return explanation;
   const mayReachPrivate = permitOf(query, policy)?.mayReachPrivate ?? false;
@@ -124,6 +126,30 @@ function explanationOf(query: Query, { config, policy, sandbox }: Asked): Explan
   const notes = ["upstream.dns.hosts gives the name an address that is refused"];
   return { ...explanation, verdict: "deny", reason, injected: [], notes };
 }
+
+/** What a parent proxy makes of an allowance: a note, or a refusal of what is not given away. */
+function throughParent(
+  query: Query,
+  explanation: Explanation,
+  { config, policy }: Pick<Asked, "config" | "policy">,
+): Explanation {
+  const { parent } = policy;
+  if (parent === undefined || explanation.verdict === "deny") return explanation;
+  const way = wayTo(parent, config.upstream.dnsHosts, query.destination);
+  const permit = permitOf(query, policy);
+  const handOver = way === "named" && permit !== undefined ? decideHandOver(permit) : undefined;
+  if (handOver?.verdict === "deny") {
+    const notes = ["A name of this kind is not given to a parent proxy that resolves it"];
+    return { ...explanation, verdict: "deny", reason: handOver.reason, injected: [], notes };
+  }
+  return { ...explanation, notes: [...explanation.notes, WAYS[way]] };
+}
+
+const WAYS = {
+  direct: "It goes past the parent proxy, as upstream.proxy.no_proxy says",
+  vetted: "It leaves by the parent proxy, to an address that is vetted here",
+  named: "It leaves by the parent proxy, which resolves the name: no address is checked here",
+} as const;
 
 /** The permit behind an explanation that allows. */
 function permitOf(query: Query, policy: Policy): Permit | undefined {

@@ -3,6 +3,7 @@ import type { PatternSource } from "../model/pattern.ts";
 import type { RuleSource } from "../model/policy.ts";
 import { patternKey } from "./domain.ts";
 import { hopeless, type PlacedDeny } from "./entry.ts";
+import { checkHandOver } from "./parent.ts";
 import { quoteName, type Report } from "./report.ts";
 import type { PlacedRule } from "./rule.ts";
 import type { Scope } from "./scope.ts";
@@ -14,6 +15,7 @@ export function lintNetwork(scope: Scope, rules: readonly PlacedRule[], denies: 
   lintShadows(scope.report, rules);
   lintDenied(scope.report, rules, denies);
   for (const { rule, at } of rules) {
+    checkHandOver(scope, rule.pattern, at);
     const why = hopeless(rule.pattern, scope);
     if (why !== undefined) scope.report.warn(at, why);
     lintPrivate(scope, { rule, at });

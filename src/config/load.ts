@@ -51,7 +51,7 @@ export function loadConfigWithNetwork(file: string, networkFile: string, generat
     return { ok: false, problems: report.problems() };
   }
   const { config } = loaded;
-  const { allowRanges, denyRanges } = config.policy;
+  const { allowRanges, denyRanges, parent } = config.policy;
   const templates = new Map([...config.templates].filter(([key]) => !key.startsWith("network.")));
   const credentials = credentialsOf(config);
   const scope: Scope = {
@@ -60,6 +60,7 @@ export function loadConfigWithNetwork(file: string, networkFile: string, generat
     templates,
     allowRanges,
     denyRanges,
+    parent,
     credentials,
     checkPath,
   };

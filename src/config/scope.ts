@@ -2,7 +2,7 @@
 import type { Template } from "../model/config.ts";
 import type { PlaceholderSource, TokenSource } from "../model/credential.ts";
 import type { Injection } from "../model/decision.ts";
-import type { AddressRange } from "../model/policy.ts";
+import type { AddressRange, ParentSource } from "../model/policy.ts";
 import type { Report } from "./report.ts";
 import type { Position } from "./tree.ts";
 
@@ -15,6 +15,8 @@ export interface Scope {
   /** `upstream.allow_ranges` and `deny_ranges`, once they were read. */
   readonly allowRanges: readonly AddressRange[];
   readonly denyRanges: readonly AddressRange[];
+  /** `upstream.proxy`, likewise. */
+  readonly parent?: ParentSource | undefined;
   /** By id. */
   readonly credentials: ReadonlyMap<string, CredentialEntry>;
   /** Why a path pattern cannot be used; undefined where it can. */

@@ -4,19 +4,20 @@ import { parseHostnameIdn } from "../base/hostname.ts";
 import { parseIpAddress } from "../base/ip.ts";
 import type { Config } from "../model/config.ts";
 import type { IpAddress } from "../model/exchange.ts";
-import type { AddressRange } from "../model/policy.ts";
+import type { AddressRange, ParentSource } from "../model/policy.ts";
 import { parseEndpoint } from "./endpoint.ts";
 import { present, readMap, readText, readTexts } from "./expect.ts";
 import { DNS_KEYS, UPSTREAM_KEYS } from "./keys.ts";
+import { readParent } from "./parent.ts";
 import { readAddresses, readOpenRanges, readRanges } from "./ranges.ts";
 import { quoteName, type Report } from "./report.ts";
 import type { Scope } from "./scope.ts";
 import type { MapEntry, TreeNode } from "./tree.ts";
-import { refuseParentProxy } from "./unbuilt.ts";
 
 export interface Upstream extends Pick<Config, "upstream"> {
   readonly allowRanges: readonly AddressRange[];
   readonly denyRanges: readonly AddressRange[];
+  readonly parent: ParentSource | undefined;
 }
 
 export function readUpstream(scope: Scope, node: TreeNode | undefined): Upstream {
@@ -27,11 +28,11 @@ export function readUpstream(scope: Scope, node: TreeNode | undefined): Upstream
   const file = fields?.get("ca_file");
   const proxy = fields?.get("proxy");
   const caFile = file && readText(report, file, "`ca_file`");
-  if (fields !== undefined && proxy !== undefined) refuseParentProxy(scope, proxy, fields.keyAt("proxy"));
   const dns = readDns(report, present(fields?.get("dns")));
   return {
     allowRanges: allow === undefined ? [] : readOpenRanges(report, allow, "`allow_ranges`"),
     denyRanges: (deny && readRanges(report, deny, "`deny_ranges`")?.map(({ range }) => range)) ?? [],
+    parent: proxy && readParent(scope, proxy),
     upstream: { caFile: caFile && resolve(scope.folder, caFile), ...dns },
   };
 }

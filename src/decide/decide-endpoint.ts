@@ -27,4 +27,18 @@ export function decideEndpointAddress(permit: Permit, address: IpAddress, policy
   return { verdict: "allow", dialable: mintDialable(address, destination.port) };
 }
 
+/**
+ * The parent proxy stands where the operator put it, in a private network as a rule: no range has to be opened for
+ * it, which would open as much to sandboxes. Loopback has to be written as the address that it is.
+ */
+export function decideParentAddress(destination: Destination, address: IpAddress): AddressDecision {
+  const addressClass = classifyAddress(address);
+  const named = destination.kind === "name";
+  if (MEANT.has(addressClass) && !(named && addressClass === "loopback")) {
+    return { verdict: "allow", dialable: mintDialable(address, destination.port) };
+  }
+  const reason = addressClass === "loopback" ? "loopback" : "address-not-public";
+  return { verdict: "deny", reason, rule: undefined };
+}
+
 const MEANT: ReadonlySet<string> = new Set(["public", "loopback", "private", "shared"]);

@@ -5,7 +5,14 @@ import type { Injection } from "../model/decision.ts";
 import type { Destination } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
 import type { PatternSource } from "../model/pattern.ts";
-import type { AddressRange, DenySource, NetworkSource, PolicySource, RuleSource } from "../model/policy.ts";
+import type {
+  AddressRange,
+  DenySource,
+  NetworkSource,
+  ParentSource,
+  PolicySource,
+  RuleSource,
+} from "../model/policy.ts";
 import { buildHostTrie, type HostTrie } from "./host-trie.ts";
 import { compilePath } from "./path-pattern.ts";
 
@@ -28,6 +35,7 @@ export interface Policy {
   readonly placeholders: HostTrie<PlaceholderSource>;
   /** `host port` of what the gate itself asks over HTTP: no destinations for a sandbox. */
   readonly endpoints: ReadonlySet<string>;
+  readonly parent: ParentSource | undefined;
 }
 
 /** Undefined: disabled. */
@@ -86,7 +94,8 @@ export function compilePolicy(source: PolicySource): Policy {
         one.domains.map((domain) => [checkedPattern(domain, one.id), one] as const),
       ),
     ),
-    endpoints: new Set([...endpointsOf(source), ...source.endpoints.map(endpointKey)]),
+    endpoints: new Set([...endpointsOf(source), ...parentOf(source), ...source.endpoints.map(endpointKey)]),
+    parent: source.parent,
   });
 }
 
@@ -158,6 +167,10 @@ function endpointsOf({ hooks, approvals }: PolicySource): readonly string[] {
   const asked = hooks.flatMap(({ handler }) => (handler.kind === "http" ? [handler.destination] : []));
   const webhook = approvals.webhook?.endpoint.destination;
   return [...asked, ...(webhook === undefined ? [] : [webhook])].map(endpointKey);
+}
+
+function parentOf({ parent }: PolicySource): readonly string[] {
+  return parent === undefined ? [] : [endpointKey(parent.destination)];
 }
 
 export function endpointKey(destination: Destination): string {

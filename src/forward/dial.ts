@@ -2,7 +2,16 @@
 import { connect, type Socket } from "node:net";
 import { parseIpAddress } from "../base/ip.ts";
 import type { Dialable } from "../model/decision.ts";
+import type { IpAddress } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
+import type { Raw } from "../model/inbound.ts";
+
+/** `early`: what came behind the parent proxy's consent. */
+export interface Opened extends Raw {
+  readonly socket: Socket;
+  /** The vetted address that it leads to; undefined where a parent proxy has resolved the name. */
+  readonly peer: IpAddress | undefined;
+}
 
 export interface DialOptions {
   /** Milliseconds for all candidates together. */

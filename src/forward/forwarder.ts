@@ -2,19 +2,18 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Deadlines } from "../model/deadline.ts";
-import type { Denial, Dialable } from "../model/decision.ts";
-import type { Destination, IpAddress } from "../model/exchange.ts";
-import { Failure } from "../model/failure.ts";
 import type { Upstream } from "../model/inbound.ts";
-import type { Refused, Route } from "../model/leg.ts";
+import type { Acquired, Route } from "../model/leg.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Turn } from "../model/turn.ts";
 import { AlpnMemory, type Spoken } from "./alpn-memory.ts";
-import { dial } from "./dial.ts";
+import type { Opened } from "./dial.ts";
 import { Http2Pool } from "./h2-pool.ts";
 import { type Http2UpstreamSession, openSession } from "./h2-session.ts";
 import { Http1Upstream } from "./http1-upstream.ts";
 import { IdleBook } from "./idle-book.ts";
+import { openWay } from "./open.ts";
+import type { Parent } from "./parent.ts";
 import { UpstreamPool } from "./pool.ts";
 import type { Resolver } from "./resolve.ts";
 import { SharedStep } from "./shared-step.ts";
@@ -26,11 +25,10 @@ export interface ForwarderParts {
   readonly turn: Turn;
   readonly resolver: Resolver;
   readonly tls: UpstreamTls;
+  readonly parent?: Parent | undefined;
   /** Milliseconds that resolving, dialling and securing one connection took. */
   readonly onConnected: (ms: number) => void;
 }
-
-export type Acquired<T> = { readonly kind: "ready"; readonly upstream: T } | Refused;
 
 /** A connection that is ready, whatever it speaks. */
 type Link =
@@ -39,8 +37,6 @@ type Link =
 
 /** Sessions kept for resumption; one for each pool key. */
 const SESSIONS = 1_000;
-/** RFC 8305 section 5. */
-const STAGGER_MS = 250;
 
 export class Forwarder {
   readonly #parts: ForwarderParts;
@@ -100,24 +96,9 @@ export class Forwarder {
     return { kind: "ready", upstream: spokenBy(link) };
   }
 
-  /** A bare TCP connection to a vetted address: for tunnels, and what `connect` builds on. */
-  async open(route: Route, signal: AbortSignal): Promise<Acquired<Socket>> {
-    const { destination } = route.permit;
-    const addresses = await this.#resolve(destination, signal);
-    const vetted: Dialable[] = [];
-    let refusal: Denial | undefined;
-    for (const address of addresses) {
-      const decision = route.guard(address);
-      if (decision.verdict === "allow") vetted.push(decision.dialable);
-      else refusal ??= decision;
-    }
-    if (vetted.length === 0) {
-      if (refusal !== undefined) return { kind: "refused", denial: refusal };
-      throw new Failure("E_RESOLVE", "upstream", "The name has no address");
-    }
-    const timeoutMs = this.#parts.limits.connect_timeout;
-    const upstream = await dial(vetted, { timeoutMs, signal, stagger: STAGGER_MS });
-    return { kind: "ready", upstream };
+  /** A bare connection to a vetted address, or through the parent proxy: for tunnels, and what `connect` builds on. */
+  open(route: Route, signal: AbortSignal): Promise<Acquired<Opened>> {
+    return openWay(route, this.#parts, signal);
   }
 
   /** Another takes its place: what is under way ends as it would, and nothing is kept after it. */
@@ -149,28 +130,24 @@ export class Forwarder {
     const opened = await this.open(route, signal);
     if (opened.kind === "refused") return opened;
     const { scheme } = route.permit;
-    const secured = scheme === "https" ? await this.#secure(opened.upstream, route, signal) : undefined;
+    const secured =
+      scheme === "https" ? await this.#secure(opened.upstream.socket, route, signal) : undefined;
+    const { peer } = opened.upstream;
     const { limits, deadlines, turn } = this.#parts;
     let link: Link;
     if (secured?.alpnProtocol === "h2") {
-      const session = await openSession(secured, key, { limits, deadlines, home: this.#h2 }, signal);
+      const session = await openSession(secured, key, { limits, deadlines, home: this.#h2, peer }, signal);
       this.#h2.adopt(session);
       link = { protocol: "h2", session };
     } else {
-      const around = { limits, deadlines, turn, home: this.#pool };
-      const upstream = new Http1Upstream(secured ?? opened.upstream, key, around);
+      const around = { limits, deadlines, turn, home: this.#pool, peer };
+      const upstream = new Http1Upstream(secured ?? opened.upstream.socket, key, around);
       this.#pool.adopt(upstream);
       link = { protocol: "http/1.1", upstream };
     }
     this.#parts.onConnected(performance.now() - started);
     if (offersH2(route)) this.#alpn.learn(alpnKey(route), spokenBy(link));
     return { kind: "ready", upstream: link };
-  }
-
-  async #resolve(destination: Destination, signal: AbortSignal): Promise<readonly IpAddress[]> {
-    return destination.kind === "address"
-      ? [destination.address]
-      : this.#parts.resolver.resolve(destination.host, signal);
   }
 
   #secure(socket: Socket, route: Route, signal: AbortSignal): Promise<TLSSocket> {

@@ -7,7 +7,6 @@ import {
   type SecureClientSessionOptions,
 } from "node:http2";
 import type { TLSSocket } from "node:tls";
-import { parseIpAddress } from "../base/ip.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { IpAddress } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
@@ -29,6 +28,8 @@ export interface SessionSurroundings {
   readonly limits: Limits;
   readonly deadlines: Deadlines;
   readonly home: SessionHome;
+  /** Whom it leads to: behind a parent proxy, another one than the socket tells. */
+  readonly peer: IpAddress | undefined;
 }
 
 const MIB = 1_048_576;
@@ -98,7 +99,7 @@ export class Http2UpstreamSession implements Expiring {
   constructor(session: ClientHttp2Session, socket: TLSSocket, poolKey: string, around: SessionSurroundings) {
     this.#session = session;
     this.#socket = socket;
-    this.peer = parseIpAddress(socket.remoteAddress ?? "");
+    this.peer = around.peer;
     this.poolKey = poolKey;
     this.#around = around;
     around.deadlines.add(this);

@@ -1,6 +1,5 @@
 /** An upstream HTTP/1.1 connection: sends one request at a time and reads its answer strictly. */
 import type { Socket } from "node:net";
-import { parseIpAddress } from "../base/ip.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
 import { asFailure, Failure } from "../model/failure.ts";
@@ -25,6 +24,8 @@ export interface UpstreamSurroundings {
   readonly deadlines: Deadlines;
   readonly turn: Turn;
   readonly home: UpstreamHome;
+  /** Whom it leads to: behind a parent proxy, another one than the socket tells. */
+  readonly peer: IpAddress | undefined;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -62,7 +63,7 @@ export class Http1Upstream implements Upstream, Expiring {
 
   constructor(socket: Socket, poolKey: string, around: UpstreamSurroundings) {
     this.#socket = socket;
-    this.peer = parseIpAddress(socket.remoteAddress ?? "");
+    this.peer = around.peer;
     this.poolKey = poolKey;
     this.#around = around;
     around.deadlines.add(this);

@@ -1,6 +1,5 @@
 /** What `decide/` answers, and the two proofs that `forward/` will not act without. */
-
-import type { Client, Destination, IpAddress, Scheme } from "./exchange.ts";
+import type { Client, Destination, Hostname, IpAddress, Scheme } from "./exchange.ts";
 import type { SigningSource } from "./signing.ts";
 
 /** Why a decision came out as it did. Closed: metrics are labelled by it and docs/refusals.md lists it. */
@@ -70,6 +69,8 @@ export type ConnectionDecision =
 
 export type AddressDecision = { readonly verdict: "allow"; readonly dialable: Dialable } | Denial;
 
+export type HandOverDecision = { readonly verdict: "allow"; readonly handed: HandedOver } | Denial;
+
 declare const permitBrand: unique symbol;
 
 /** Proof that this exchange was allowed. Made by `decide/proofs.ts` alone. */
@@ -93,6 +94,18 @@ declare const dialableBrand: unique symbol;
 export interface Dialable {
   readonly [dialableBrand]: true;
   readonly address: IpAddress;
+  readonly port: number;
+}
+
+declare const handedBrand: unique symbol;
+
+/**
+ * Proof that this very name may be given to a parent proxy that resolves it, its addresses unseen. Made by
+ * `decide/proofs.ts` alone.
+ */
+export interface HandedOver {
+  readonly [handedBrand]: true;
+  readonly host: Hostname;
   readonly port: number;
 }
 

@@ -1,5 +1,5 @@
 /** What `forward/` is asked to do, and what came of it. Types only. */
-import type { AddressDecision, Denial, Permit } from "./decision.ts";
+import type { AddressDecision, Denial, HandOverDecision, Permit } from "./decision.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead, ResponseHead } from "./exchange.ts";
 import type { Failure } from "./failure.ts";
 import type { BodySink, HttpVersion } from "./inbound.ts";
@@ -9,6 +9,10 @@ export interface Route {
   readonly permit: Permit;
   /** Asked about every resolved address; only what it allows is dialled. */
   readonly guard: (address: IpAddress) => AddressDecision;
+  /** Asked in its place where a parent proxy is to resolve the name; without it none is given away. */
+  readonly handOver?: (() => HandOverDecision) | undefined;
+  /** What the parent proxy is told of who we are; undefined where it asks for nothing. Read at each connection. */
+  readonly parentAuth?: (() => Secret) | undefined;
   /** Upstream connections are shared within one key: sandbox, policy generation and secrets are in it. */
   readonly poolKey: string;
   /** The same without the secrets: a connection that carried nothing yet is kept under it until a route takes it. */
@@ -16,6 +20,8 @@ export interface Route {
   /** What the upstream is offered, in the client's order. */
   readonly alpn: readonly HttpVersion[];
 }
+
+export type Secret = { readonly ok: true; readonly value: string } | { readonly ok: false };
 
 /** One request, ready to leave. */
 export interface Leg {
@@ -73,5 +79,8 @@ export interface Relayed {
   readonly bytesOut: number;
   readonly bytesIn: number;
 }
+
+/** A connection to work with, or why policy has none. */
+export type Acquired<T> = { readonly kind: "ready"; readonly upstream: T } | Refused;
 
 export type Refused = { readonly kind: "refused"; readonly denial: Denial };

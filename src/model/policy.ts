@@ -24,7 +24,27 @@ export interface PolicySource {
   /** What the gate itself calls, hooks aside: no destinations for a sandbox. */
   readonly endpoints: readonly Destination[];
   readonly approvals: ApprovalOptions;
+  /** `upstream.proxy`: what leaves goes by it. */
+  readonly parent?: ParentSource | undefined;
 }
+
+/** Another proxy, between this one and the world. */
+export interface ParentSource {
+  /** `https`: TLS to the proxy itself. */
+  readonly scheme: "http" | "https";
+  readonly destination: Destination;
+  /** Key of the template that is `user:password`; undefined: it asks for none. */
+  readonly auth: string | undefined;
+  /** What is dialled directly all the same. */
+  readonly bypass: readonly BypassSource[];
+  /** `local`: names are resolved and their addresses vetted here. `parent`: it gets the name. */
+  readonly resolve: "local" | "parent";
+}
+
+/** Of names, or of addresses. */
+export type BypassSource =
+  | Exclude<PatternSource, { kind: "address" }>
+  | { readonly kind: "range"; readonly range: AddressRange };
 
 /** What becomes of an exchange that a person has to approve. */
 export interface ApprovalOptions {

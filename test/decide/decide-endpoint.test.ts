@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseIpAddress } from "../../src/base/ip.ts";
-import { decideEndpointAddress, permitEndpoint } from "../../src/decide/decide-endpoint.ts";
+import {
+  decideEndpointAddress,
+  decideParentAddress,
+  permitEndpoint,
+} from "../../src/decide/decide-endpoint.ts";
 import type { IpAddress } from "../../src/model/exchange.ts";
 import { ask, buildPolicy } from "./build.ts";
 
@@ -40,3 +44,19 @@ test("permitEndpoint: it is nobody's, and injects nothing", () => {
   const { client, rule, injections } = permitEndpoint(destination, "https");
   assert.deepEqual([client.sandbox, rule, injections], [undefined, undefined, []]);
 });
+
+const PARENT_CASES: readonly (readonly [url: string, address: string, expected: string])[] = [
+  ["http://corp-proxy.example:3128/", "11.0.0.1", "allow"],
+  ["http://corp-proxy.example:3128/", "10.30.0.5", "allow"],
+  ["http://corp-proxy.example:3128/", "127.0.0.1", "loopback"],
+  ["http://corp-proxy.example:3128/", "169.254.169.254", "address-not-public"],
+  ["http://127.0.0.1:3128/", "127.0.0.1", "allow"],
+  ["http://169.254.169.254/", "169.254.169.254", "address-not-public"],
+];
+
+for (const [url, address, expected] of PARENT_CASES) {
+  test(`decideParentAddress: ${url} at ${address} is ${expected}`, () => {
+    const decision = decideParentAddress(ask(url).destination, parseIpAddress(address) as IpAddress);
+    assert.equal(decision.verdict === "deny" ? decision.reason : "allow", expected);
+  });
+}

@@ -22,10 +22,10 @@ test("open resolves a name, asks of each address, and dials what was allowed alo
   const made = await make(context, { addresses: ["127.0.0.2", "127.0.0.1"], allowed: ["127.0.0.1"] });
   const opened = await made.forwarder.open(made.route("a.example"), NEVER);
   assert.ok(opened.kind === "ready");
-  assert.equal(opened.upstream.remoteAddress, "127.0.0.1");
+  assert.equal(opened.upstream.peer?.text, "127.0.0.1");
   assert.deepEqual(made.asked, ["127.0.0.2", "127.0.0.1"]);
   assert.deepEqual(made.resolved, ["a.example"]);
-  opened.upstream.destroy();
+  opened.upstream.socket.destroy();
 });
 
 test("open asks of a literal too, and looks nothing up for it", async (context) => {
@@ -33,7 +33,7 @@ test("open asks of a literal too, and looks nothing up for it", async (context) 
   const opened = await made.forwarder.open(made.route("127.0.0.1"), NEVER);
   assert.ok(opened.kind === "ready");
   assert.deepEqual([made.asked, made.resolved], [["127.0.0.1"], []]);
-  opened.upstream.destroy();
+  opened.upstream.socket.destroy();
   const refused = await made.forwarder.open(made.route("127.0.0.9"), NEVER);
   assert.deepEqual(refused, { kind: "refused", denial: REFUSED });
 });

@@ -44,7 +44,7 @@ export async function linked(
   const opening = openSession(
     pair.near as unknown as TLSSocket,
     options.key ?? "key",
-    { ...surroundings, home: pool },
+    { ...surroundings, home: pool, peer: undefined },
     new AbortController().signal,
   );
   const [far] = (await accepting) as [ServerHttp2Session];

@@ -25,7 +25,7 @@ test("openSession fails where something else than HTTP/2 comes, or nothing more"
   for (const spoil of ["answer", "end"] as const) {
     const { near, far } = await createPair(context);
     near.on("error", () => undefined);
-    const surroundings = { ...around(), home: HOME };
+    const surroundings = { ...around(), home: HOME, peer: undefined };
     const opening = openSession(
       near as unknown as TLSSocket,
       "key",
@@ -43,7 +43,7 @@ test("openSession is given up with the reason that the signal has", async (conte
   const { near } = await createPair(context);
   near.on("error", () => undefined);
   const controller = new AbortController();
-  const surroundings = { ...around(), home: HOME };
+  const surroundings = { ...around(), home: HOME, peer: undefined };
   const opening = openSession(near as unknown as TLSSocket, "key", surroundings, controller.signal);
   controller.abort(new Failure("E_TIMEOUT", "upstream", "late"));
   await assert.rejects(opening, { code: "E_TIMEOUT" });

@@ -1,5 +1,6 @@
 /** An Http1Upstream on a real socket, with an origin at its far end and everything it calls kept for a look. */
 import type { TestContext } from "node:test";
+import { parseIpAddress } from "../../src/base/ip.ts";
 import { Http1Upstream, type UpstreamHome } from "../../src/forward/http1-upstream.ts";
 import type { FieldLines, Framing, RequestHead, ResponseHead } from "../../src/model/exchange.ts";
 import type { Failure } from "../../src/model/failure.ts";
@@ -42,7 +43,11 @@ export async function dialled(context: TestContext, limits: Partial<Limits> = {}
       home.closes += 1;
     },
   };
-  const upstream = new Http1Upstream(pair.near, "key", { ...surroundings, home });
+  const upstream = new Http1Upstream(pair.near, "key", {
+    ...surroundings,
+    home,
+    peer: parseIpAddress("127.0.0.1"),
+  });
   return { ...surroundings, upstream, origin: listenTo(pair.far), pair, home };
 }
 

@@ -3,13 +3,15 @@ import type { Socket } from "node:net";
 import type { TestContext } from "node:test";
 import type { TLSSocket } from "node:tls";
 import { ConnectionCaps } from "../../src/accept/connection-caps.ts";
+import { parseIpAddress } from "../../src/base/ip.ts";
 import { LiveSet } from "../../src/base/live-set.ts";
-import { type Acquired, Forwarder, type ForwarderParts } from "../../src/forward/forwarder.ts";
+import type { Opened } from "../../src/forward/dial.ts";
+import { Forwarder, type ForwarderParts } from "../../src/forward/forwarder.ts";
 import { ApprovalBook } from "../../src/hooks/approvals.ts";
 import { createHookDesk } from "../../src/hooks/hook-desk.ts";
 import type { Template } from "../../src/model/config.ts";
 import { Failure } from "../../src/model/failure.ts";
-import type { Route } from "../../src/model/leg.ts";
+import type { Acquired, Route } from "../../src/model/leg.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { ExchangeRecord, Recorder } from "../../src/model/record.ts";
 import type { LeafCache } from "../../src/pki/leaf-cache.ts";
@@ -119,10 +121,13 @@ class LoopbackForwarder extends Forwarder {
     this.#dial = dial;
   }
 
-  override async open(_route: Route, signal: AbortSignal): Promise<Acquired<Socket>> {
+  override async open(_route: Route, signal: AbortSignal): Promise<Acquired<Opened>> {
     const opened = await this.#dial();
     signal.throwIfAborted();
-    return opened;
+    if (opened.kind === "refused") return opened;
+    const { upstream: socket } = opened;
+    const peer = parseIpAddress(socket.remoteAddress ?? "");
+    return { kind: "ready", upstream: { socket, early: Buffer.alloc(0), peer } };
   }
 }
 
