@@ -34,6 +34,7 @@ import type { ApprovalOptions, HookOptions, HookSource, SandboxSource } from "./
 import type { Recorder } from "./model/record.ts";
 import type { Turn } from "./model/turn.ts";
 import type { LeafCache } from "./pki/leaf-cache.ts";
+import { readIdentity } from "./secrets/client-identity.ts";
 import type { Secrets } from "./secrets/secrets.ts";
 import type { RenderedInjection } from "./transform/transform-request.ts";
 
@@ -195,14 +196,23 @@ export function renderInjections(permit: Permit, secrets: Secrets): Rendered {
     if (signing === undefined) injections.push({ field, key, value: rendered.value });
     generation += `.${rendered.generation}`;
   }
+  const shown = permit.certificate === undefined ? undefined : readIdentity(permit.certificate, secrets);
+  if (shown?.ok === false) {
+    if (shown.wait !== undefined) return { wait: shown.wait };
+    return { denial: { ...deny("secret-unavailable"), rule: permit.rule } };
+  }
   return { injections, generation };
 }
 
 /** Connections are shared by exchanges of one sandbox, one destination, one policy and one set of secrets. */
 export function routeOf(permit: Permit, secretGeneration: string, force: InForce, world: World): Route {
-  const { freshKey, poolKey } = poolKeysOf(permit, secretGeneration, force.policy.generation);
+  const shown =
+    permit.certificate === undefined ? undefined : readIdentity(permit.certificate, force.secrets);
+  const certificate = shown?.ok === true ? `${permit.certificate}${shown.generation}` : "";
+  const { freshKey, poolKey } = poolKeysOf(permit, secretGeneration, force.policy.generation, certificate);
   return {
     permit,
+    ...(shown?.ok === true ? { identity: shown.identity } : {}),
     guard: (address) => decideAddress(permit, address, force.policy, world.surroundings()),
     handOver: () => decideHandOver(permit),
     parentAuth: parentAuthOf(force),
@@ -236,6 +246,7 @@ interface PoolKeys {
   readonly mayReachPrivate: boolean;
   readonly generation: number;
   readonly secretGeneration: string;
+  readonly certificate: string;
   readonly freshKey: string;
   readonly poolKey: string;
 }
@@ -243,13 +254,19 @@ interface PoolKeys {
 /** The last keys of each destination: a connection asks for the same ones again and again, and one string hashes once. */
 const LAST_KEYS = new WeakMap<Destination, PoolKeys>();
 
-function poolKeysOf(permit: Permit, secretGeneration: string, generation: number): PoolKeys {
+function poolKeysOf(
+  permit: Permit,
+  secretGeneration: string,
+  generation: number,
+  certificate: string,
+): PoolKeys {
   const { client, destination, scheme, mayReachPrivate } = permit;
   const { sandbox } = client;
   const last = LAST_KEYS.get(destination);
   if (
     last?.generation === generation &&
     last.secretGeneration === secretGeneration &&
+    last.certificate === certificate &&
     last.sandbox === sandbox &&
     last.scheme === scheme &&
     last.mayReachPrivate === mayReachPrivate
@@ -257,9 +274,18 @@ function poolKeysOf(permit: Permit, secretGeneration: string, generation: number
     return last;
   }
   const where = `${nameOf(destination)} ${destination.port}`;
-  const freshKey = `${sandbox ?? ""} ${scheme} ${where} ${generation} ${mayReachPrivate}`;
+  const freshKey = `${sandbox ?? ""} ${scheme} ${where} ${generation} ${mayReachPrivate}${certificate === "" ? "" : ` ${certificate}`}`;
   const poolKey = `${freshKey}${secretGeneration}`;
-  const keys = { sandbox, scheme, mayReachPrivate, generation, secretGeneration, freshKey, poolKey };
+  const keys = {
+    sandbox,
+    scheme,
+    mayReachPrivate,
+    generation,
+    secretGeneration,
+    certificate,
+    freshKey,
+    poolKey,
+  };
   LAST_KEYS.set(destination, keys);
   return keys;
 }

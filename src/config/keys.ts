@@ -39,6 +39,7 @@ export const ALLOW_KEYS = [
   "outsiders",
   "credential",
   "transform",
+  "client_certificate",
 ] as const;
 export const DENY_KEYS = ["id", "domain", "ports"] as const;
 
@@ -78,7 +79,15 @@ export const CREDENTIAL_KEYS = [
 
 export const SANDBOX_KEYS = ["id", "source", "interface", "mac", "netns", "token", "env", "network"] as const;
 
-export const UPSTREAM_KEYS = ["allow_ranges", "deny_ranges", "ca_file", "dns", "proxy"] as const;
+export const UPSTREAM_KEYS = [
+  "allow_ranges",
+  "deny_ranges",
+  "ca_file",
+  "dns",
+  "proxy",
+  "client_certificates",
+] as const;
+export const CLIENT_CERTIFICATE_KEYS = ["id", "cert", "key", "passphrase"] as const;
 export const DNS_KEYS = ["servers", "hosts"] as const;
 export const PARENT_PROXY_KEYS = ["url", "auth", "no_proxy", "resolve"] as const;
 
@@ -120,6 +129,7 @@ export const CONFIG_KEYS: Readonly<Record<string, readonly string[]>> = {
   upstream: UPSTREAM_KEYS,
   "upstream.dns": DNS_KEYS,
   "upstream.proxy": PARENT_PROXY_KEYS,
+  "upstream.client_certificates[]": CLIENT_CERTIFICATE_KEYS,
   records: RECORDS_KEYS,
   limits: LIMIT_KEYS,
   "hooks[]": HOOK_KEYS,

@@ -54,6 +54,7 @@ export function loadConfigWithNetwork(file: string, networkFile: string, generat
   const { allowRanges, denyRanges, parent } = config.policy;
   const templates = new Map([...config.templates].filter(([key]) => !key.startsWith("network.")));
   const credentials = credentialsOf(config);
+  const { certificates } = config;
   const scope: Scope = {
     report,
     folder: dirname(path),
@@ -62,6 +63,7 @@ export function loadConfigWithNetwork(file: string, networkFile: string, generat
     denyRanges,
     parent,
     credentials,
+    certificates,
     checkPath,
   };
   const network = readNetwork(scope, parsed.root, "network");
@@ -87,6 +89,7 @@ function credentialsOf({ text, file }: Config): Scope["credentials"] {
     allowRanges: [],
     denyRanges: [],
     credentials: new Map(),
+    certificates: new Map(),
     checkPath,
   };
   return readCredentials(scope, present(fields?.get("credentials")));
@@ -110,6 +113,7 @@ export function loadConfigText(text: string, file: string, generation: number): 
     allowRanges: [],
     denyRanges: [],
     credentials: new Map(),
+    certificates: new Map(),
     checkPath,
   };
   const digest = createHash("sha256").update(text).digest("hex");
@@ -130,8 +134,8 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   const fields = readMap(report, root, "The file", TOP_KEYS);
   if (fields === undefined) return undefined;
   checkVersion(report, fields);
-  const { upstream, ...ranges } = readUpstream(start, present(fields.get("upstream")));
-  const bare = { ...start, ...ranges };
+  const { upstream, certificates, ...ranges } = readUpstream(start, present(fields.get("upstream")));
+  const bare = { ...start, ...ranges, certificates };
   const scope = { ...bare, credentials: readCredentials(bare, present(fields.get("credentials"))) };
   const sandboxNode = present(fields.get("sandboxes"));
   // Entries with errors count too: what is said of a file without sandboxes would not help.
@@ -164,7 +168,6 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
     approvals,
   };
   warnDisabled(report, fields, !hasSandboxes && network.kind === "disabled");
-  const recordsFile = readPath(scope, present(fields.get("records")), "`records`", "file") ?? "-";
   return {
     file: origin.file,
     text: origin.text,
@@ -174,9 +177,10 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
     policy,
     sandboxes: setups,
     templates,
+    certificates,
     tokens: credentials.flatMap(({ token }) => token ?? []),
     upstream,
-    recordsFile: recordsFile === "-" ? "-" : resolve(folder, recordsFile),
+    recordsFile: readRecordsFile(scope, present(fields.get("records"))),
     limits: readLimits(report, present(fields.get("limits"))),
   };
 }
@@ -195,6 +199,11 @@ function policyOf(credentials: readonly CredentialEntry[]): Pick<PolicySource, "
 function warnDisabled(report: Report, fields: TopFields, disabled: boolean): void {
   if (!disabled || report.failed) return;
   report.warn(fields.keyAt("network"), "`network` is disabled, so everything is refused");
+}
+
+function readRecordsFile(scope: Scope, node: TreeNode | undefined): string {
+  const file = readPath(scope, node, "`records`", "file") ?? "-";
+  return file === "-" ? "-" : resolve(scope.folder, file);
 }
 
 function checkVersion(report: Report, fields: TopFields): void {

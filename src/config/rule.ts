@@ -2,6 +2,7 @@
 import type { Injection } from "../model/decision.ts";
 import type { PatternSource } from "../model/pattern.ts";
 import type { RuleSource } from "../model/policy.ts";
+import { useClientCertificate } from "./client-certificates.ts";
 import { useCredential } from "./credentials.ts";
 import { patternKey } from "./domain.ts";
 import { readId, readPattern, readPorts } from "./entry.ts";
@@ -27,11 +28,15 @@ export interface RuleDefaults {
 }
 
 type AllowFields = Fields<(typeof ALLOW_KEYS)[number]>;
-type Inside = Pick<RuleSource, "methods" | "paths" | "injections">;
+type Inside = Pick<RuleSource, "methods" | "paths" | "injections" | "certificate">;
 
 const DEFAULT_PORTS = [80, 443];
 const PROTOCOLS = ["http", "tcp"] as const;
 const SLASHES = ["allow", "deny"] as const;
+/** Keys that lend the sandbox what is the operator's. */
+const LENT = ["transform", "credential", "client_certificate"] as const;
+/** Keys that need the inside of a request. */
+const INSIDE = [...LENT, "methods", "paths"] as const;
 export const INTERCEPTS = ["auto", "always", "never"] as const;
 
 export function readRule(scope: Scope, node: TreeNode, defaults: RuleDefaults): PlacedRule | undefined {
@@ -78,7 +83,13 @@ function readInside(scope: Scope, fields: AllowFields, key: string): Inside {
   const set = transform === undefined ? [] : readTransform(scope, transform, `${key}.transform`);
   const brought = readCredential(scope, fields);
   checkSigned(scope, fields, brought, set);
+  const certificate = useClientCertificate(
+    scope.report,
+    scope.certificates,
+    fields.get("client_certificate"),
+  );
   return {
+    ...(certificate === undefined ? {} : { certificate }),
     methods: optional(fields.get("methods"), (node) => readMethods(scope.report, node)),
     paths: optional(fields.get("paths"), (node) => readPaths(scope, node)),
     // What the operator wrote out is on top of what the credential brings.
@@ -164,7 +175,7 @@ function checkInside(
   tcp: boolean,
 ): void {
   if (tcp) checkTcp(report, fields, intercept);
-  const first = (["transform", "credential", "methods", "paths"] as const).find((key) => asks(fields, key));
+  const first = INSIDE.find((key) => asks(fields, key));
   if (first !== undefined && tcp) {
     report.error(
       fields.keyAt(first),
@@ -192,7 +203,7 @@ function checkTcp(report: Report, fields: AllowFields, intercept: RuleSource["in
 function checkOutsiders(report: Report, fields: AllowFields, pattern: PatternSource): void {
   const node = fields.get("outsiders");
   const accepted = node !== undefined && readChoice(report, node, "`outsiders`", ["accept"]) !== undefined;
-  const key = (["transform", "credential"] as const).find((candidate) => asks(fields, candidate));
+  const key = LENT.find((candidate) => asks(fields, candidate));
   const found = key === undefined ? undefined : outsidersOf(pattern);
   if (key === undefined || found === undefined) {
     if (accepted)
@@ -210,7 +221,7 @@ function checkOutsiders(report: Report, fields: AllowFields, pattern: PatternSou
 }
 
 /** Whether an entry has the key, and not as an empty `transform`, which asks for nothing. */
-function asks(fields: AllowFields, key: "transform" | "credential" | "methods" | "paths"): boolean {
+function asks(fields: AllowFields, key: (typeof INSIDE)[number]): boolean {
   const node = fields.get(key);
   if (node?.kind === "list" && key === "transform") return node.items.length > 0;
   return node !== undefined && !(node.kind === "map" && node.entries.length === 0);

@@ -3,6 +3,7 @@ import type { Template } from "../model/config.ts";
 import type { PlaceholderSource, TokenSource } from "../model/credential.ts";
 import type { Injection } from "../model/decision.ts";
 import type { AddressRange, ParentSource } from "../model/policy.ts";
+import type { ClientCertificates } from "./client-certificates.ts";
 import type { Report } from "./report.ts";
 import type { Position } from "./tree.ts";
 
@@ -17,6 +18,8 @@ export interface Scope {
   readonly denyRanges: readonly AddressRange[];
   /** `upstream.proxy`, likewise. */
   readonly parent?: ParentSource | undefined;
+  /** Of `upstream.client_certificates`, once they were read. */
+  readonly certificates: ClientCertificates;
   /** By id. */
   readonly credentials: ReadonlyMap<string, CredentialEntry>;
   /** Why a path pattern cannot be used; undefined where it can. */

@@ -5,6 +5,7 @@ import { parseIpAddress } from "../base/ip.ts";
 import type { Config } from "../model/config.ts";
 import type { IpAddress } from "../model/exchange.ts";
 import type { AddressRange, ParentSource } from "../model/policy.ts";
+import { type ClientCertificates, readClientCertificates } from "./client-certificates.ts";
 import { parseEndpoint } from "./endpoint.ts";
 import { present, readMap, readText, readTexts } from "./expect.ts";
 import { DNS_KEYS, UPSTREAM_KEYS } from "./keys.ts";
@@ -18,6 +19,7 @@ export interface Upstream extends Pick<Config, "upstream"> {
   readonly allowRanges: readonly AddressRange[];
   readonly denyRanges: readonly AddressRange[];
   readonly parent: ParentSource | undefined;
+  readonly certificates: ClientCertificates;
 }
 
 export function readUpstream(scope: Scope, node: TreeNode | undefined): Upstream {
@@ -28,11 +30,13 @@ export function readUpstream(scope: Scope, node: TreeNode | undefined): Upstream
   const file = fields?.get("ca_file");
   const proxy = fields?.get("proxy");
   const caFile = file && readText(report, file, "`ca_file`");
+  const certificates = readClientCertificates(scope, present(fields?.get("client_certificates")));
   const dns = readDns(report, present(fields?.get("dns")));
   return {
     allowRanges: allow === undefined ? [] : readOpenRanges(report, allow, "`allow_ranges`"),
     denyRanges: (deny && readRanges(report, deny, "`deny_ranges`")?.map(({ range }) => range)) ?? [],
     parent: proxy && readParent(scope, proxy),
+    certificates,
     upstream: { caFile: caFile && resolve(scope.folder, caFile), ...dns },
   };
 }

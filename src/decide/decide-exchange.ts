@@ -64,10 +64,14 @@ function judgePath(
   return reading.kind !== "none" && paths(reading.path) ? undefined : "no-match";
 }
 
-function refuseInjection({ injections }: Rule, method: string, scheme: Scheme): Reason | undefined {
-  if (injections.length === 0) return undefined;
+function refuseInjection(
+  { injections, certificate }: Rule,
+  method: string,
+  scheme: Scheme,
+): Reason | undefined {
+  if (injections.length === 0 && certificate === undefined) return undefined;
   if (scheme !== "https") return "plaintext-secret";
-  return ECHOING.test(method) ? "method-refused" : undefined;
+  return injections.length > 0 && ECHOING.test(method) ? "method-refused" : undefined;
 }
 
 /** A field that some origins obey in place of the request line that was judged. */

@@ -50,6 +50,8 @@ export interface Rule {
   readonly paths: PathTest | undefined;
   readonly encodedSlash: boolean;
   readonly injections: readonly Injection[];
+  /** Id of the client certificate that goes with it. */
+  readonly certificate: string | undefined;
   readonly mayReachPrivate: boolean;
   readonly intercept: "auto" | "always" | "never";
   readonly approve: boolean;
@@ -122,7 +124,7 @@ function compileRule(source: RuleSource, tests: PathTests): Rule {
   const { id, pattern, methods, injections, intercept } = source;
   const limitsRequest = methods !== undefined || source.paths !== undefined;
   const opaque = source.protocol === "tcp";
-  const needsRequest = limitsRequest || injections.length > 0;
+  const needsRequest = limitsRequest || injections.length > 0 || source.certificate !== undefined;
   const shut = opaque || intercept === "never";
   if (needsRequest && shut) throw invalid(id, "needs to see inside the connection, and may not");
   return {
@@ -133,6 +135,7 @@ function compileRule(source: RuleSource, tests: PathTests): Rule {
     paths: source.paths === undefined ? undefined : compilePaths(source.paths, id, tests),
     encodedSlash: source.encodedSlash,
     injections,
+    certificate: source.certificate,
     mayReachPrivate: source.private || pattern.kind === "exact" || pattern.kind === "address",
     intercept,
     approve: source.approve,

@@ -28,15 +28,25 @@ export function allow(question: Question, scheme: Scheme, rule: Rule): Allowance
     injections: rule.injections,
     mayReachPrivate: rule.mayReachPrivate,
   };
-  const permit = mintPermit(rule.scrub ? fields : { ...fields, scrub: false });
+  const shown = withCertificate(fields, rule);
+  const permit = mintPermit(rule.scrub ? shown : { ...shown, scrub: false });
   const allowance = { verdict: "allow", reason: "rule-allows", would: undefined, permit } as const;
   return rule.approve ? { ...allowance, approve: true } : allowance;
 }
 
 /** Good for a connection to the destination and nothing that is sent over it: each request needs its own. */
-export function reach(question: Question, { id, mayReachPrivate }: Concerned): Permit {
+export function reach(question: Question, rule: Rule): Permit {
   const { client, destination, scheme } = question;
-  return mintPermit({ client, destination, scheme, rule: id, injections: [], mayReachPrivate });
+  const { id, mayReachPrivate } = rule;
+  const fields = { client, destination, scheme, rule: id, injections: [], mayReachPrivate };
+  return mintPermit(withCertificate(fields, rule));
+}
+
+function withCertificate<T extends object>(
+  fields: T,
+  { certificate }: Rule,
+): T & { readonly certificate?: string } {
+  return certificate === undefined ? fields : { ...fields, certificate };
 }
 
 /** A denial; in `evaluate_only` an allowance that injects nothing, where the reason is one of policy's opinions. */

@@ -157,6 +157,7 @@ export class Forwarder {
       timeoutMs: this.#parts.limits.connect_timeout,
       alpn: route.alpn,
       signal,
+      identity: route.identity,
       ...(session === undefined ? {} : { session }),
       onSession: (fresh) => this.#keepSession(route.poolKey, fresh),
     });

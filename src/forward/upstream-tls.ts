@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import type { Hostname, IpAddress } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
+import type { ClientIdentity } from "../model/leg.ts";
 import { systemRoots } from "../pki/system-roots.ts";
 
 /** Whom the certificate must be for. A `Destination` is one. */
@@ -19,6 +20,8 @@ export interface SecureOptions {
   /** Offered in this order; empty: no ALPN. */
   readonly alpn: readonly string[];
   readonly signal: AbortSignal;
+  /** Shown to an upstream that asks; each has its own sessions. */
+  readonly identity?: ClientIdentity | undefined;
   /** Called with sessions of this connection, once it is verified and as often as the upstream sends one. */
   readonly onSession?: ((session: Buffer) => void) | undefined;
 }
@@ -64,14 +67,40 @@ const CUT_OFF = new Set(["ECONNRESET", "EPIPE", "ECONNABORTED"]);
 
 /** `caFile`: PEM, added to the system's roots. Throws `E_CONFIG` where it cannot be used. Takes 50 ms: call it once. */
 export function createUpstreamTls({ caFile }: { readonly caFile: string | undefined }): UpstreamTls {
+  const ca = [...systemRoots(), ...(caFile === undefined ? [] : readRoots(caFile))];
+  const nobody = openRoom(ca, undefined);
+  const rooms = new WeakMap<ClientIdentity, Room>();
+
+  function roomOf(identity: ClientIdentity | undefined): Room {
+    if (identity === undefined) return nobody;
+    const room = rooms.get(identity) ?? openRoom(ca, identity);
+    rooms.set(identity, room);
+    return room;
+  }
+
+  return {
+    secure(socket, host, options) {
+      try {
+        return secure(roomOf(options.identity), socket, host, options);
+      } catch {
+        // A certificate and key that OpenSSL does not take, though they were read.
+        socket.destroy();
+        return Promise.reject(failed("The client certificate cannot be used"));
+      }
+    },
+  };
+}
+
+function openRoom(ca: readonly string[], identity: ClientIdentity | undefined): Room {
   const context = createSecureContext({
-    ca: [...systemRoots(), ...(caFile === undefined ? [] : readRoots(caFile))],
+    ca: [...ca],
     minVersion: "TLSv1.2",
     // An upstream that wants another handshake in mid-connection does not get it.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    ...(identity === undefined ? {} : { cert: identity.cert, key: identity.key }),
+    ...(identity?.passphrase === undefined ? {} : { passphrase: identity.passphrase }),
   });
-  const room: Room = { context, verifications: new WeakMap() };
-  return { secure: (socket, host, options) => secure(room, socket, host, options) };
+  return { context, verifications: new WeakMap() };
 }
 
 function secure(room: Room, socket: Socket, host: UpstreamHost, options: SecureOptions): Promise<TLSSocket> {

@@ -23,6 +23,8 @@ export interface Config {
   readonly sandboxes: readonly SandboxSetup[];
   /** Every value that may hold a secret, by the key that an injection or a sandbox's token names it with. */
   readonly templates: ReadonlyMap<string, Template>;
+  /** Where each of `upstream.client_certificates` stands, by id. */
+  readonly certificates: ReadonlyMap<string, { readonly line: number; readonly column: number }>;
   /** What has short-lived tokens got for it. */
   readonly tokens: readonly TokenSource[];
   readonly upstream: {

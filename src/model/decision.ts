@@ -84,6 +84,8 @@ export interface Permit {
   readonly injections: readonly Injection[];
   /** False: the answer is not searched for what was injected. */
   readonly scrub?: false;
+  /** Id of the client certificate that the upstream is shown. */
+  readonly certificate?: string;
   /** Whether `upstream.allow_ranges` applies: an exact name, a literal, or an entry with `private: true`. */
   readonly mayReachPrivate: boolean;
 }

@@ -17,11 +17,21 @@ export interface Route {
   readonly poolKey: string;
   /** The same without the secrets: a connection that carried nothing yet is kept under it until a route takes it. */
   readonly freshKey: string;
+  /** Whom the gate is to an upstream that asks. */
+  readonly identity?: ClientIdentity;
   /** What the upstream is offered, in the client's order. */
   readonly alpn: readonly HttpVersion[];
 }
 
 export type Secret = { readonly ok: true; readonly value: string } | { readonly ok: false };
+/** A client certificate: one object as long as it does not change, so that whoever made something of it finds it again. */
+export interface ClientIdentity {
+  /** PEM; the chain may follow. */
+  readonly cert: string;
+  /** PEM. */
+  readonly key: string;
+  readonly passphrase: string | undefined;
+}
 
 /** One request, ready to leave. */
 export interface Leg {

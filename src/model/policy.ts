@@ -134,6 +134,8 @@ export interface RuleSource {
   readonly scrub?: false;
   readonly intercept: "auto" | "always" | "never";
   readonly injections: readonly Injection[];
+  /** Id of the client certificate that is shown to the upstream. */
+  readonly certificate?: string;
 }
 
 export interface DenySource {

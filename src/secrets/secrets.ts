@@ -8,6 +8,8 @@ import { openSources, type Source, type Supply } from "./sources.ts";
 export interface Secrets {
   /** The value of one template, a second old at most. */
   render(key: string): Rendering;
+  /** Whether a template stands at this key, whatever it holds. */
+  has(key: string): boolean;
   /** What cannot be rendered now, and why. */
   unavailable(): readonly { readonly key: string; readonly problem: string }[];
   /** `text` without any secret of eight or more characters that is, or in the last ten minutes was, in use. */
@@ -62,6 +64,7 @@ export function createSecrets(templates: ReadonlyMap<string, Template>, sources:
       const entry = entries.get(key);
       return entry === undefined ? { ok: false, problem: `No secret stands at \`${key}\`` } : refresh(entry);
     },
+    has: (key) => entries.has(key),
     unavailable() {
       return [...entries].flatMap(([key, entry]) => {
         const rendering = refresh(entry);

@@ -16,6 +16,8 @@ export interface LeafOptions {
   /** Signed by its own key instead of the authority's. */
   readonly selfSigned?: boolean;
   readonly isAuthority?: boolean;
+  /** Of a client, not of a server. */
+  readonly forClient?: boolean;
 }
 
 export interface Certificate {
@@ -42,6 +44,7 @@ const OID = {
   subjectAltName: "0603551d11",
   extendedKeyUsage: "0603551d25",
   serverAuth: "06082b06010505070301",
+  clientAuth: "06082b06010505070302",
 };
 
 /** Its own key, or the one given. */
@@ -98,8 +101,8 @@ function extensions(options: LeafOptions): readonly Buffer[] {
   const list = [
     extension(OID.basicConstraints, der(0x30, options.isAuthority === true ? hex("0101ff") : hex(""))),
   ];
-  if (options.isAuthority !== true)
-    list.push(extension(OID.extendedKeyUsage, der(0x30, hex(OID.serverAuth))));
+  const purpose = options.forClient === true ? OID.clientAuth : OID.serverAuth;
+  if (options.isAuthority !== true) list.push(extension(OID.extendedKeyUsage, der(0x30, hex(purpose))));
   const names = (options.names ?? []).map((name) => der(0x82, Buffer.from(name, "latin1")));
   const addresses = (options.addresses ?? []).map((text) =>
     der(0x87, Buffer.from(text.split(".").map(Number))),
