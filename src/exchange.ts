@@ -240,7 +240,13 @@ function prepare(
   if (swapped.stop !== undefined) return { stop: swapped.stop };
   const secret = { ...permit, injections: [...permit.injections, ...swapped.secrets] };
   const scrubbed = swapped.secrets.length === 0 ? permit : secret;
-  const leg = scrubLeg(swapped.leg, scrubbed, force.secrets, generation + swapped.generation);
+  const leg = scrubLeg(swapped.leg, scrubbed, {
+    secrets: force.secrets,
+    generation: generation + swapped.generation,
+    found: () => {
+      record.scrubbed = true;
+    },
+  });
   if (leg.upgrade) record.protocol = "ws";
   const { inbound, door, trouble } = arrival;
   const http1 = routeOf(permit, generation + swapped.generation, force, world);

@@ -18,11 +18,20 @@ interface Compiled {
 /** By the injections of a rule, which are one list for as long as its policy lives. */
 const COMPILED = new WeakMap<readonly Injection[], Compiled>();
 
+/** What a leg is searched with. */
+export interface Search {
+  readonly secrets: Secrets;
+  readonly generation: string;
+  /** Told each time that something is found. */
+  readonly found: () => void;
+}
+
 /** The same leg where nothing is injected, the rule says no, or no secret is long enough to be told from a word. */
-export function scrubLeg(leg: Leg, permit: Permit, secrets: Secrets, generation: string): Leg {
+export function scrubLeg(leg: Leg, permit: Permit, search: Search): Leg {
   if (permit.injections.length === 0 || permit.scrub === false) return leg;
-  const needles = needlesOf(permit.injections, secrets, generation);
-  if (needles === undefined) return leg;
+  const compiled = needlesOf(permit.injections, search);
+  if (compiled === undefined) return leg;
+  const needles = telling(compiled, search.found);
   return {
     ...leg,
     head: acceptReadable(leg.head),
@@ -42,12 +51,19 @@ function scrubAnswer(head: ResponseHead, framing: Framing, leg: Leg, needles: Ne
   return { head: decodedHead(passed), framing: { kind: "chunked" }, body };
 }
 
+function telling(needles: Needles, found: () => void): Needles {
+  return {
+    each: (bytes, place) =>
+      needles.each(bytes, (start, end) => {
+        found();
+        place(start, end);
+      }),
+    unfinished: (bytes) => needles.unfinished(bytes),
+  };
+}
+
 /** A secret that changed takes those before it along, for as long as they are remembered. */
-function needlesOf(
-  injections: readonly Injection[],
-  secrets: Secrets,
-  generation: string,
-): Needles | undefined {
+function needlesOf(injections: readonly Injection[], { secrets, generation }: Search): Needles | undefined {
   const known = COMPILED.get(injections);
   if (known?.secrets === secrets && known.generation === generation) return known.needles;
   const texts = secrets.needles(injections.map(({ secret }) => secret));

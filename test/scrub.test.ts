@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Permit } from "../src/model/decision.ts";
 import type { Leg } from "../src/model/leg.ts";
-import { scrubLeg } from "../src/scrub.ts";
+import { type Search, scrubLeg } from "../src/scrub.ts";
 import { createSecrets } from "../src/secrets/secrets.ts";
 
 const KEY = "network.allowlist[0].transform.X";
@@ -21,21 +21,30 @@ function secretsOf(value: string) {
   return createSecrets(templates, { env: { S: value }, now: () => 0 });
 }
 
+function searchOf(secrets: Search["secrets"], found: Search["found"] = () => undefined): Search {
+  return { secrets, generation: "1", found };
+}
+
 function permitOf(fields: Partial<Permit> = {}): Permit {
   return { injections: [{ field: "X", key: "x", secret: KEY }], ...fields } as Permit;
 }
 
 test("scrubLeg leaves a leg alone where there is nothing to look for, or the rule says so", () => {
   const secrets = secretsOf("secret-of-gate");
-  assert.equal(scrubLeg(LEG, permitOf({ injections: [] }), secrets, ""), LEG);
-  assert.equal(scrubLeg(LEG, permitOf({ scrub: false }), secrets, ""), LEG);
-  assert.equal(scrubLeg(LEG, permitOf(), secretsOf("short"), ""), LEG);
+  assert.equal(scrubLeg(LEG, permitOf({ injections: [] }), searchOf(secrets)), LEG);
+  assert.equal(scrubLeg(LEG, permitOf({ scrub: false }), searchOf(secrets)), LEG);
+  assert.equal(scrubLeg(LEG, permitOf(), searchOf(secretsOf("short"))), LEG);
 });
 
 test("scrubLeg masks the secret that is in force, in heads, interim ones too, and trailers", () => {
   const permit = permitOf();
+  let found = 0;
   for (const value of ["secret-of-gate", "another-secret"]) {
-    const leg = scrubLeg(LEG, permit, secretsOf(value), "1");
+    const leg = scrubLeg(
+      LEG,
+      permit,
+      searchOf(secretsOf(value), () => found++),
+    );
     const fields = [{ name: "A", key: "a", value }];
     const stars = [{ name: "A", key: "a", value: "*".repeat(14) }];
     const head = { status: 200, phrase: "OK", minor: 1, fields } as const;
@@ -45,11 +54,15 @@ test("scrubLeg masks the secret that is in force, in heads, interim ones too, an
       head: { ...head, fields: stars },
       framing: { kind: "none" },
     });
+    assert.ok(found > 0);
+    found = 0;
+    leg.response({ ...head, fields: [] });
+    assert.equal(found, 0);
   }
 });
 
 test("scrubLeg keeps the length of a body that is not coded, and takes the coding off one that is", () => {
-  const leg = scrubLeg(LEG, permitOf(), secretsOf("secret-of-gate"), "1");
+  const leg = scrubLeg(LEG, permitOf(), searchOf(secretsOf("secret-of-gate")));
   const head = { status: 200, phrase: "OK", minor: 1, fields: [] } as const;
   const length = { kind: "length", length: 9 } as const;
   const plain = leg.answer?.(head, length);

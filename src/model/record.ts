@@ -27,6 +27,8 @@ export interface ExchangeRecord {
   readonly would: "deny" | undefined;
   /** Names of the injected fields. */
   readonly injected: readonly string[];
+  /** The answer held a secret, which was masked. Counted and logged; it is not in the line. */
+  readonly scrubbed?: boolean | undefined;
   /** First 12 characters of the policy's digest. */
   readonly policy: string;
   /** The status the client got; undefined where it got none. */

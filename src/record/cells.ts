@@ -18,6 +18,8 @@ export interface Tally {
   allow: number;
   deny: number;
   injected: number;
+  /** Exchanges whose answer held a secret. */
+  scrubbed: number;
 }
 
 export interface Tallies {
@@ -64,7 +66,7 @@ export function createTallies(configured: () => readonly string[]): Tallies {
   function entries(): [string, Tally][] {
     refresh();
     const all = [...known];
-    if (other.allow + other.deny + other.injected > 0) {
+    if (other.allow + other.deny + other.injected + other.scrubbed > 0) {
       all.push([OTHER, other]);
     }
     return all;
@@ -123,5 +125,5 @@ export function createBuckets(bounds: readonly number[]): Buckets {
 }
 
 function emptyTally(): Tally {
-  return { allow: 0, deny: 0, injected: 0 };
+  return { allow: 0, deny: 0, injected: 0, scrubbed: 0 };
 }

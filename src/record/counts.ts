@@ -106,6 +106,7 @@ function countExchange(cells: Cells, record: ExchangeRecord): void {
     const tally = cells.rules.of(record.rule);
     tally[record.verdict] += 1;
     tally.injected += record.injected.length;
+    if (record.scrubbed === true) tally.scrubbed += 1;
   }
   if (record.sandbox !== undefined) {
     cells.sandboxes.of(record.sandbox)[record.verdict] += 1;

@@ -25,6 +25,7 @@ export class ExchangeDraft implements ExchangeRecord {
   rule: string | undefined = undefined;
   would: "deny" | undefined = undefined;
   injected: readonly string[] = NONE;
+  scrubbed = false;
   policy = "";
   status: number | undefined = undefined;
   bytesOut = 0;

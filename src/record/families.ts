@@ -35,6 +35,9 @@ function exchangeFamilies(cells: Cells): Family[] {
     counter("sallyport_injections_total", "Header fields put on the wire for the client", () =>
       rules.entries().map(([rule, tally]) => ({ labels: { rule }, value: tally.injected })),
     ),
+    counter("sallyport_scrubbed_total", "Exchanges whose answer held a secret, which was masked", () =>
+      rules.entries().map(([rule, tally]) => ({ labels: { rule }, value: tally.scrubbed })),
+    ),
     counter("sallyport_sandbox_exchanges_total", "Exchanges by sandbox", () =>
       byVerdict("sandbox", sandboxes),
     ),

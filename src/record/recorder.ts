@@ -8,7 +8,7 @@ import type { RecordWriter } from "./writer.ts";
 export interface RecorderOptions {
   readonly metrics: Metrics;
   readonly writer: RecordWriter;
-  readonly log: Pick<Log, "error">;
+  readonly log: Pick<Log, "error" | "warn">;
   /** Names this writer's life in every line: a worker's start. */
   readonly session: string;
 }
@@ -23,6 +23,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
       try {
         metrics.exchange(record);
         writer.write(renderRecord(record, session, seq));
+        if (record.scrubbed === true) {
+          log.warn("An answer held a secret, which was masked", { rule: record.rule, host: record.host });
+        }
       } catch {
         metrics.recordsDropped(1);
       }

@@ -80,7 +80,7 @@ describe("/metrics", () => {
   test("has every metric of the contract", async () => {
     const names = new Set(parseMetrics((await gate.admin("/metrics")).body).samples.map(({ name }) => name));
     const wanted =
-      "exchanges_total rule_exchanges_total injections_total exchange_duration_seconds_bucket overhead_seconds_bucket " +
+      "exchanges_total rule_exchanges_total injections_total scrubbed_total exchange_duration_seconds_bucket overhead_seconds_bucket " +
       "upstream_connect_seconds_bucket upstream_failures_total connections bytes_total dns_queries_total " +
       "leaf_certificates_total leaf_cache_entries config_reloads_total config_last_success_timestamp_seconds " +
       "secrets_unavailable records_dropped_total build_info";

@@ -154,6 +154,15 @@ describe("an origin that echoes the secret in every form", () => {
   });
 });
 
+test("an origin that echoes secrets is counted and told of, without the secret", async () => {
+  await gate.untilLogged(/warn "An answer held a secret/);
+  const metrics = await gate.metrics();
+  assert.ok(metrics.sum("sallyport_scrubbed_total", { rule: HOST }) >= 20);
+  const told = `warn "An answer held a secret, which was masked" rule=${HOST} host=${HOST}`;
+  assert.ok(gate.log.includes(told));
+  assert.equal(gate.log.includes(internet.canary.secret), false);
+});
+
 test("a coding that cannot be read is refused", async () => {
   reply = (secret) => answer(["Content-Encoding: compress"], Buffer.from(secret), undefined);
   const refused = textOf(await askInside(internet, gate, HOST));

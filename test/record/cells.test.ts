@@ -8,9 +8,9 @@ test("createTallies counts by configured id and keeps the rest under other", () 
   tallies.of("a").allow += 2;
   tallies.of("telemetry.attacker.example").deny += 1;
   assert.deepEqual(tallies.entries(), [
-    ["a", { allow: 2, deny: 0, injected: 0 }],
-    ["b", { allow: 0, deny: 0, injected: 0 }],
-    ["other", { allow: 0, deny: 1, injected: 0 }],
+    ["a", { allow: 2, deny: 0, injected: 0, scrubbed: 0 }],
+    ["b", { allow: 0, deny: 0, injected: 0, scrubbed: 0 }],
+    ["other", { allow: 0, deny: 1, injected: 0, scrubbed: 0 }],
   ]);
 });
 
@@ -22,7 +22,7 @@ test("createTallies gives at most a thousand ids a label of their own", () => {
   }
   const entries = tallies.entries();
   assert.equal(entries.length, LABEL_VALUES + 1);
-  assert.deepEqual(entries.at(-1), ["other", { allow: 4_000, deny: 0, injected: 0 }]);
+  assert.deepEqual(entries.at(-1), ["other", { allow: 4_000, deny: 0, injected: 0, scrubbed: 0 }]);
 });
 
 test("createTallies stays bounded whatever strings it is asked for", () => {
@@ -31,7 +31,7 @@ test("createTallies stays bounded whatever strings it is asked for", () => {
   for (let at = 0; at < 100_000; at += 1) {
     tallies.of(`host-${at}.example`).deny += 1;
   }
-  assert.deepEqual(tallies.entries(), [["other", { allow: 0, deny: 100_000, injected: 0 }]]);
+  assert.deepEqual(tallies.entries(), [["other", { allow: 0, deny: 100_000, injected: 0, scrubbed: 0 }]]);
 });
 
 test("createTallies follows a reload: ids that stay keep their counts, ids that leave give way", () => {
@@ -43,9 +43,9 @@ test("createTallies follows a reload: ids that stay keep their counts, ids that 
   tallies.of("comes").allow += 5;
   tallies.of("leaves").allow += 1;
   assert.deepEqual(tallies.entries(), [
-    ["comes", { allow: 5, deny: 0, injected: 0 }],
-    ["stays", { allow: 3, deny: 0, injected: 0 }],
-    ["other", { allow: 1, deny: 0, injected: 0 }],
+    ["comes", { allow: 5, deny: 0, injected: 0, scrubbed: 0 }],
+    ["stays", { allow: 3, deny: 0, injected: 0, scrubbed: 0 }],
+    ["other", { allow: 1, deny: 0, injected: 0, scrubbed: 0 }],
   ]);
 });
 

@@ -19,8 +19,8 @@ const RECORD = {
 test("counting leaves rule and sandbox alone where the exchange has none", () => {
   const cells = createCells(configured);
   counting(cells).exchange(RECORD);
-  assert.deepEqual(cells.rules.entries(), [["api", { allow: 0, deny: 0, injected: 0 }]]);
-  assert.deepEqual(cells.sandboxes.entries(), [["api", { allow: 0, deny: 0, injected: 0 }]]);
+  assert.deepEqual(cells.rules.entries(), [["api", { allow: 0, deny: 0, injected: 0, scrubbed: 0 }]]);
+  assert.deepEqual(cells.sandboxes.entries(), [["api", { allow: 0, deny: 0, injected: 0, scrubbed: 0 }]]);
 });
 
 test("counting takes an overhead only from an exchange whose request left", () => {

@@ -25,7 +25,8 @@ function setUp(write: (line: string) => void) {
   const metrics = createMetrics({ version: "0", node: "0", rules: () => none, sandboxes: () => none });
   const writer = { write } as RecordWriter;
   const logged: unknown[] = [];
-  const log = { error: (...line: unknown[]) => void logged.push(line) };
+  const note = (...line: unknown[]) => void logged.push(line);
+  const log = { error: note, warn: note };
   return { metrics, logged, recorder: createRecorder({ metrics, writer, log, session: "s-1" }) };
 }
 
@@ -58,6 +59,15 @@ test("exchange never throws: what cannot be written is counted as dropped and le
   recorder.exchange({ ...RECORD, injected: undefined as unknown as string[] });
   recorder.exchange(RECORD);
   assert.match(await metrics.text(), /^sallyport_records_dropped_total 2$/m);
+});
+
+test("exchange tells the operator of an origin that sent a secret back, by rule and host", () => {
+  const { recorder, logged } = setUp(() => undefined);
+  recorder.exchange({ ...RECORD, scrubbed: false });
+  recorder.exchange({ ...RECORD, rule: "r", host: "a.example.com", scrubbed: true });
+  assert.deepEqual(logged, [
+    ["An answer held a secret, which was masked", { rule: "r", host: "a.example.com" }],
+  ]);
 });
 
 test("broke puts what it was into the operator's log", () => {
