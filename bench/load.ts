@@ -1,5 +1,6 @@
 /** The load generator: runs in the gate's namespace, keeps so many clients busy when asked, and prints what it counted. */
 import { readFileSync } from "node:fs";
+import { type OutgoingHttpHeaders, connect as startH2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -14,6 +15,8 @@ export interface LoadOptions {
   readonly path: string;
   readonly connections: number;
   readonly fresh: boolean;
+  /** HTTP/2, with so many requests under way on each connection. */
+  readonly streams?: number | undefined;
   /** PEM of whoever signs what the clients see. */
   readonly caFile: string;
   /** The contender's first process. */
@@ -58,6 +61,19 @@ const request = Buffer.from(
   ].join("\r\n") + HEAD_END,
   "latin1",
 );
+
+/** The same in HTTP/2. */
+const headers: OutgoingHttpHeaders = {
+  ":method": "GET",
+  ":path": options.path,
+  ":scheme": "https",
+  ":authority": options.host,
+  "user-agent": "bench/1",
+  accept: "application/json, */*;q=0.5",
+  "accept-language": "en",
+  authorization: "Bearer placeholder",
+  "x-request-id": "7c0f3f1e-9f6b-4a3e-8a51-0d6a3b0c9b11",
+};
 
 /** Clients that wait for the word to go on. */
 let parked: (() => void)[] = Array.from({ length: options.connections }, () => open);
@@ -113,7 +129,8 @@ function open(): void {
   socket.once("data", (answer: Buffer) => {
     const text = answer.toString("latin1");
     if (!/^HTTP\/1\.[01] 200 /.test(text) || !text.endsWith(HEAD_END)) fail(text.split("\r\n")[0] ?? "");
-    else secure(socket, started, fail);
+    else if (options.streams === undefined) secure(socket, started, fail);
+    else multiplex(socket, options.streams, fail);
   });
 
   function fail(why: string): void {
@@ -172,6 +189,39 @@ function secure(socket: Socket, opened: number, fail: (why: string) => void): vo
   function again(): void {
     started = performance.now();
     tls.write(request);
+  }
+}
+
+/** So many clients on one connection. */
+function multiplex(socket: Socket, streams: number, fail: (why: string) => void): void {
+  const tls = startTls({ socket, secureContext, servername: options.host, ALPNProtocols: ["h2"] });
+  const session = startH2(`https://${options.host}`, { createConnection: () => tls });
+  tls.on("error", (error) => fail(error.message));
+  session.on("error", (error) => fail(error.message));
+  session.on("close", () => fail("The connection was closed"));
+  for (let at = 0; at < streams; at += 1) ask();
+
+  function ask(): void {
+    if (session.destroyed) return;
+    const started = performance.now();
+    const stream = session.request(headers, { endStream: true });
+    let missing = Number.NaN;
+    stream.on("response", ({ ":status": status, "content-length": length }) => {
+      if (status === 200) missing = Number(length);
+      else fail(`Status ${status}`);
+    });
+    stream.on("data", (bytes: Buffer) => {
+      missing -= bytes.length;
+    });
+    stream.on("error", (error) => fail(error.message));
+    stream.on("close", () => {
+      if (missing !== 0) fail("The answer was cut");
+      if (measuring) {
+        requests += 1;
+        latencies.push(performance.now() - started);
+      }
+      whenRunning(ask);
+    });
   }
 }
 

@@ -6,7 +6,8 @@ import { parseArgs } from "node:util";
 import { WORKLOADS, type Workload } from "./workloads.ts";
 
 export interface Plan {
-  readonly contenders: readonly string[];
+  /** This contender alone. */
+  readonly only: string | undefined;
   readonly workloads: readonly Workload[];
   readonly rounds: number;
   readonly measureMs: number;
@@ -21,7 +22,6 @@ export type Asked =
   | { readonly kind: "plan"; readonly plan: Plan }
   | { readonly kind: "text"; readonly text: string; readonly status: number };
 
-const CONTENDERS = ["sallyport", "squid"];
 const THOROUGH = {
   rounds: "21",
   seconds: "0.7",
@@ -35,7 +35,7 @@ const HELP = `usage: npm run bench -- [options]
 
   --quick            a first impression: the first workload, seven rounds
   --profile          Sallyport alone under Node's CPU profiler; prints who spent the time
-  --only NAME        ${CONTENDERS.join(" or ")} alone
+  --only NAME        sallyport, squid or relay (node:http2) alone
   --workload NAME    ${WORKLOADS.map(({ name }) => name).join(", ")}; may be repeated; default all
   --rounds N         default ${THOROUGH.rounds}
   --seconds N        of measurement in each round; default ${THOROUGH.seconds}
@@ -67,7 +67,7 @@ export function ask(args: readonly string[]): Asked {
   const workloads = WORKLOADS.filter(({ name }) => chosen.workload.includes(name));
   if (workloads.length === 0) return { kind: "text", text: "There is no such workload\n", status: 2 };
   const plan = {
-    contenders: CONTENDERS.filter((name) => only === undefined || name === only),
+    only,
     workloads,
     rounds: Number(chosen.rounds),
     measureMs: Number(chosen.seconds) * 1000,

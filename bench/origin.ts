@@ -83,7 +83,7 @@ http {
         "~^${TUNNELLED_HOST} " "";
     }
     server {
-        listen ${PUBLIC_V4}:443 ssl backlog=4096;
+        listen ${PUBLIC_V4}:443 ssl http2 backlog=4096;
         default_type text/plain;
         location = /small { if ($stranger) { return 403; } return 200 ${"x".repeat(SMALL_BYTES)}; }
         location = /large { if ($stranger) { return 403; } alias ${file("large")}; }

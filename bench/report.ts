@@ -38,6 +38,8 @@ const COLUMNS = [
   "errors",
 ];
 
+const PEERS = { squid: "Squid", relay: "a bare node:http2 relay" } as const;
+
 export function cpuPer10k({ cpuSeconds, requests }: LoadResult): number {
   return (cpuSeconds / requests) * 10_000;
 }
@@ -59,10 +61,10 @@ export function summaryOf(contender: string, measurements: readonly Measurement[
   };
 }
 
-/** Sallyport's cost over Squid's, round by round, so that both halves of a pair met the same noise. */
+/** Sallyport's cost over its peer's, round by round, so that both halves of a pair met the same noise. */
 export function ratios(measurements: readonly Measurement[]): readonly number[] {
   return measurements.flatMap(({ contender, round, result }) => {
-    const other = measurements.find((one) => one.contender === "squid" && one.round === round);
+    const other = measurements.find((one) => one.contender !== "sallyport" && one.round === round);
     if (contender !== "sallyport" || other === undefined) return [];
     return [cpuPer10k(result) / cpuPer10k(other.result)];
   });
@@ -86,13 +88,13 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
-function verdictOf({ bound }: Workload, measurements: readonly Measurement[]): string {
+function verdictOf({ bound, peer }: Workload, measurements: readonly Measurement[]): string {
   const pairs = ratios(measurements);
   if (pairs.length === 0) return "";
   const ratio = median(pairs);
   const [low, high] = [Math.min(...pairs), Math.max(...pairs)].map((one) => one.toFixed(2));
   const verdict = bound === undefined ? "" : `: ${ratio <= bound ? "within" : "over"} ${bound}`;
-  return `CPU per request, Sallyport over Squid: ${ratio.toFixed(2)} (median of ${pairs.length} pairs, from ${low} to ${high})${verdict}`;
+  return `CPU per request, Sallyport over ${PEERS[peer]}: ${ratio.toFixed(2)} (median of ${pairs.length} pairs, from ${low} to ${high})${verdict}`;
 }
 
 function cellsOf(summary: Summary): readonly string[] {

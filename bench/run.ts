@@ -1,4 +1,4 @@
-/** `npm run bench`: CPU per request of Sallyport beside Squid's, in one run. See docs/performance.md. */
+/** `npm run bench`: CPU per request of Sallyport beside its peer's, in one run. See docs/performance.md. */
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, release } from "node:os";
@@ -11,6 +11,7 @@ import type { LoadOptions, LoadResult } from "./load.ts";
 import { ask, type Plan } from "./options.ts";
 import { startOrigin } from "./origin.ts";
 import { hottest } from "./profile.ts";
+import { startRelay } from "./relay.ts";
 import { type Measurement, ratios, render, summaryOf } from "./report.ts";
 import { startSallyport } from "./sallyport.ts";
 import { startSquid } from "./squid.ts";
@@ -59,7 +60,7 @@ async function measure(internet: Internet, plan: Plan, workload: Workload): Prom
   const running: Running[] = [];
   const measurements: Measurement[] = [];
   try {
-    for (const name of plan.contenders) {
+    for (const name of contendersOf(plan, workload)) {
       const contender = await start(internet, plan, name);
       running.push({ name, contender, load: startLoad(internet, loadOf(plan, workload, contender)) });
     }
@@ -89,18 +90,24 @@ async function measure(internet: Internet, plan: Plan, workload: Workload): Prom
   }
 }
 
+/** Sallyport and the workload's peer, or the one of them that was asked for. */
+function contendersOf({ only }: Plan, { peer }: Workload): readonly string[] {
+  return ["sallyport", peer].filter((name) => only === undefined || name === only);
+}
+
 function start(internet: Internet, { profile, directory }: Plan, name: string): Promise<Contender> {
   if (name === "squid") return startSquid(internet, CONTENDER_CORE);
+  if (name === "relay") return startRelay(internet, CONTENDER_CORE);
   const profiler = ["--cpu-prof", `--cpu-prof-dir=${directory}`, "--cpu-prof-interval", "500"];
   return startSallyport(internet, { core: CONTENDER_CORE, nodeArgs: profile ? profiler : [] });
 }
 
 function loadOf(plan: Plan, workload: Workload, contender: Contender): LoadOptions {
-  const { host, path, connections, fresh, injected } = workload;
+  const { host, path, connections, fresh, injected, streams } = workload;
   const { pid, port } = contender;
   // Through a tunnel the clients see the origin's own certificate.
   const caFile = injected ? contender.caFile : rootFile(plan);
-  return { host, path, connections, fresh, pid, port, caFile };
+  return { host, path, connections, fresh, streams, pid, port, caFile };
 }
 
 function rootFile({ directory }: Plan): string {
@@ -143,7 +150,7 @@ function report(plan: Plan, measurements: readonly Measurement[]): number {
       workload,
       own,
       ratios: ratios(own),
-      summaries: plan.contenders.map((name) => summaryOf(name, own)),
+      summaries: contendersOf(plan, workload).map((name) => summaryOf(name, own)),
     };
   });
   const tables = sections.map(({ workload, own }) => render(workload, own));

@@ -11,7 +11,11 @@ export interface Workload {
   readonly fresh: boolean;
   /** Whether the contender ends TLS and puts the secret on; the origin answers 403 to a request without it. */
   readonly injected: boolean;
-  /** The most that Sallyport may cost of what Squid costs, where the project promises one. */
+  /** HTTP/2 on both sides, with so many requests under way on each connection at once. */
+  readonly streams?: number;
+  /** Whom Sallyport is compared with. */
+  readonly peer: "squid" | "relay";
+  /** The most that Sallyport may cost of what the peer costs, where the project promises one. */
   readonly bound?: number;
 }
 
@@ -27,6 +31,7 @@ export const WORKLOADS: readonly Workload[] = [
     connections: 64,
     fresh: false,
     injected: true,
+    peer: "squid",
     bound: 0.7,
   },
   {
@@ -37,6 +42,7 @@ export const WORKLOADS: readonly Workload[] = [
     connections: 64,
     fresh: false,
     injected: true,
+    peer: "squid",
   },
   {
     name: "inspected-new",
@@ -46,6 +52,7 @@ export const WORKLOADS: readonly Workload[] = [
     connections: 16,
     fresh: true,
     injected: true,
+    peer: "squid",
   },
   {
     name: "tunnel",
@@ -55,5 +62,29 @@ export const WORKLOADS: readonly Workload[] = [
     connections: 64,
     fresh: false,
     injected: false,
+    peer: "squid",
+  },
+  {
+    name: "h2",
+    about: "intercepted and injected over HTTP/2, 16 streams on each connection, 200 bytes",
+    host: INJECTED_HOST,
+    path: "/small",
+    connections: 4,
+    fresh: false,
+    injected: true,
+    streams: 16,
+    peer: "relay",
+    bound: 1.5,
+  },
+  {
+    name: "h2-64k",
+    about: "intercepted and injected over HTTP/2, 4 streams on each connection, 64 KiB",
+    host: INJECTED_HOST,
+    path: "/large",
+    connections: 4,
+    fresh: false,
+    injected: true,
+    streams: 4,
+    peer: "relay",
   },
 ];

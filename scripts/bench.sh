@@ -5,4 +5,8 @@ sh scripts/needs.sh squid:squid-openssl
 if [ "${1:-}" = jail ]; then
   exec node bench/jail.ts
 fi
+if [ "${1:-}" = h2 ]; then
+  shift
+  exec node bench/run.ts --workload h2 --workload h2-64k "$@"
+fi
 exec node bench/run.ts "$@"
