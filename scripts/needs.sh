@@ -6,7 +6,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 # command:package, as Debian has them
 needs="
-nginx:nginx-light prometheus:prometheus promtool:prometheus
+nginx:nginx-light squid:squid-openssl prometheus:prometheus promtool:prometheus
 /usr/bin/python3:python3 curl:curl wget:wget openssl:openssl git:git bash:bash keytool:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless
 go:golang-go fcgiwrap:fcgiwrap
 podman:podman crun:crun busybox:busybox-static bwrap:bubblewrap nft:nftables
