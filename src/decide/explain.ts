@@ -4,6 +4,7 @@ import type { Question, RequestHead } from "../model/exchange.ts";
 import { decideConnection } from "./decide-connection.ts";
 import { decideExchange } from "./decide-exchange.ts";
 import { findHooks } from "./find-hooks.ts";
+import { findPlaceholders } from "./find-placeholders.ts";
 import type { Policy } from "./policy.ts";
 
 export interface Explanation {
@@ -47,6 +48,7 @@ function describe(
   const hooks = findHooks(destination, policy).length;
   const notes = [
     ...(hooks > 0 ? [`Hooks are asked before it leaves, and may refuse it: ${hooks}`] : []),
+    ...(would === undefined && interception === "inspect" ? placeholderNotes(destination, policy) : []),
     ...(would === "deny" ? ["Allowed only because of mode evaluate_only; enforce would deny it"] : []),
     ...(permit.injections.length > 0 ? [scrubNote(permit)] : []),
     ...(interception === "tunnel"
@@ -70,4 +72,10 @@ function scrubNote({ scrub }: Permit): string {
   return scrub === false
     ? "The answer is not searched for what is injected: `scrub` is off"
     : "The answer is searched for the secrets, and what is found is masked";
+}
+
+function placeholderNotes(destination: Query["destination"], policy: Policy): readonly string[] {
+  return findPlaceholders(destination, policy).map(
+    ({ placeholder, locations }) => `${placeholder} is replaced here, in: ${locations.join(", ")}`,
+  );
 }

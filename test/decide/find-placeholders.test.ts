@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decideConnection } from "../../src/decide/decide-connection.ts";
+import { explain } from "../../src/decide/explain.ts";
 import { findPlaceholders } from "../../src/decide/find-placeholders.ts";
 import { ask, buildPolicy, outside } from "./build.ts";
 
@@ -35,4 +36,16 @@ test("findPlaceholders: those whose domains cover the destination, and such an e
     [[], "deny"],
   ]);
   assert.deepEqual(findPlaceholders(ask("https://a.example/").destination, buildPolicy({})), []);
+});
+
+test("explain names the placeholders that are replaced, and none where nothing is", () => {
+  const policy = buildPolicy({ network: { allowlist: [{ domain: "*" }] }, placeholders: [PLACEHOLDER] });
+  const notes = (url: string): string => {
+    const { client, destination, scheme, request } = ask(url);
+    if (request === undefined) return "";
+    return explain({ client, destination, scheme, request }, policy).notes.join();
+  };
+  assert.match(notes("https://a.example/"), /__SALLYPORT_CRED_a__ is replaced here, in: header/);
+  assert.doesNotMatch(notes("http://a.example/"), /CRED/);
+  assert.doesNotMatch(notes("https://c.example/"), /CRED/);
 });
