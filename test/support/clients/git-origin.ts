@@ -16,7 +16,8 @@ export async function createGitOrigin(internet: Internet, host: string, address:
   writeFileSync(join(directory, "nginx.conf"), nginxConf(directory, address, internet.canary.secret));
   const socket = `unix:${directory}/fcgi.sock`;
   const commands = [
-    ["fcgiwrap", "-c", "4", "-s", socket],
+    // One process: workers would outlive it, and hold the test's stderr open.
+    ["fcgiwrap", "-s", socket],
     ["nginx", "-p", directory, "-c", "nginx.conf", "-e", "stderr"],
   ];
   for (const command of commands) {
