@@ -8,7 +8,7 @@ PATH=$PATH:/usr/sbin:/sbin
 needs="
 nginx:nginx-light squid:squid-openssl prometheus:prometheus promtool:prometheus
 /usr/bin/python3:python3 curl:curl wget:wget openssl:openssl git:git bash:bash keytool:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless
-go:golang-go fcgiwrap:fcgiwrap
+go:golang-go fcgiwrap:fcgiwrap chromium:chromium certutil:libnss3-tools
 podman:podman crun:crun busybox:busybox-static bwrap:bubblewrap nft:nftables
 iodine:iodine dns2tcpc:dns2tcp
 ip:iproute2 unshare:util-linux nsenter:util-linux setpriv:util-linux prlimit:util-linux taskset:util-linux

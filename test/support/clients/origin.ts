@@ -12,6 +12,7 @@ interface Request extends AsyncIterable<unknown> {
 }
 interface Response {
   writeHead(status: number, fields?: Fields): { end(): unknown; end(body: string): unknown };
+  write(body: string): unknown;
   end(body: string | Buffer): unknown;
 }
 type Fields = Readonly<Record<string, string>>;
@@ -56,6 +57,7 @@ async function answer(
   const path = request.url ?? "/";
   if (path === "/count") return void response.writeHead(200).end(`hello ${await sizeOf(request)}\n`);
   if (path === "/range") return range(request, response);
+  if (path === "/events") return events(response);
   const body = path === "/hello" ? Buffer.from(HELLO) : files.get(path);
   if (body === undefined) return void response.writeHead(404).end("Not here\n");
   const etag = `"${createHash("sha256").update(body).digest("hex")}"`;
@@ -70,6 +72,12 @@ function range(request: Request, response: Response): void {
   const fields = { "content-range": `bytes ${from}-${HELLO.length - 1}/${HELLO.length}` };
   response.writeHead(206, fields);
   response.end(HELLO.slice(from));
+}
+
+/** It never ends. */
+function events(response: Response): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  for (const data of ["one", "two"]) response.write(`data: ${data}\n\n`);
 }
 
 async function sizeOf(request: Request): Promise<number> {
@@ -91,5 +99,5 @@ function answerGrpc(request: Http2ServerRequest, response: Http2ServerResponse):
 
 function typeOf(path: string): string {
   if (path.startsWith("/npm/") && !path.endsWith(".tgz")) return "application/json";
-  return path.startsWith("/simple/") ? "text/html" : "text/plain";
+  return path.startsWith("/simple/") || path === "/page" ? "text/html" : "text/plain";
 }

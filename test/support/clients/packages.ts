@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Bodies by path. */
+/** Bodies by path; a page for browsers among them. */
 export function packageFiles(directory: string, host: string): ReadonlyMap<string, Buffer> {
   const wheel = Buffer.from("hello from a wheel\n");
   const deb = Buffer.from("hello from a deb\n");
@@ -24,6 +24,7 @@ export function packageFiles(directory: string, host: string): ReadonlyMap<strin
     },
   };
   return new Map([
+    ["/page", Buffer.from("<!doctype html><title>Page</title>")],
     ["/npm/thing", Buffer.from(JSON.stringify(packument))],
     ["/npm/thing/-/thing-1.0.0.tgz", tarball],
     ["/simple/thing/", Buffer.from(`<a href="../../files/thing.whl#sha256=${sha256(wheel)}">thing.whl</a>`)],
