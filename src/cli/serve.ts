@@ -261,6 +261,9 @@ class Service {
     for (const { key, problem } of this.#secrets.unavailable()) {
       this.#log.warn("A secret cannot be had; what needs it is refused", { key, problem });
     }
+    for (const key of this.#secrets.short()) {
+      this.#log.warn("A secret is under 8 bytes, too short to be masked in answers and logs", { key });
+    }
   }
 
   #sayWhatNeedsRestart(next: Config): void {

@@ -1,7 +1,7 @@
 /** The `transform` of an entry: fields that the gate adds. Pure. */
 import { overrideKind } from "../base/override-fields.ts";
 import type { Injection } from "../model/decision.ts";
-import { namesSecret } from "../secrets/secret-field.ts";
+import { hasNoLongWord, MIN_SECRET, namesSecret } from "../secrets/secret-field.ts";
 import { isToken } from "../wire/field-text.ts";
 import { quoteName } from "./report.ts";
 import type { Scope } from "./scope.ts";
@@ -58,7 +58,16 @@ function readInjection(
   seen.set(name, keyAt.line);
   const secret = `${prefix}.${field}`;
   const use = { what: `The value of ${quoteName(field)}`, key: secret, secret: namesSecret(field) };
-  return readTemplate(scope, entry.value, use) && { field, key, secret };
+  const template = readTemplate(scope, entry.value, use);
+  if (template === undefined) return undefined;
+  const [only] = template;
+  if (template.length === 1 && only?.kind === "literal" && use.secret && hasNoLongWord(only.text)) {
+    scope.report.warn(
+      entry.value.at,
+      `${use.what} is under ${MIN_SECRET} bytes, too short to be masked in answers and logs`,
+    );
+  }
+  return { field, key, secret };
 }
 
 function fieldProblem(field: string, name: string): string | undefined {

@@ -1,5 +1,7 @@
 /** Takes secrets, and their usual encodings, out of texts that are about to be printed. Pure. */
 
+import { MIN_SECRET } from "./secret-field.ts";
+
 export interface Redactor {
   /** What `owner` holds now; undefined: nothing. What it held before is remembered for ten minutes. */
   hold(owner: string, secret: string | undefined): void;
@@ -10,8 +12,6 @@ export interface Redactor {
   recall(owners: ReadonlySet<string>): readonly string[];
 }
 
-/** Shorter ones are found in innocent words, and are no secrets worth the name. */
-const MIN_SECRET = 8;
 const MEMORY = 600_000;
 const MARK = "[redacted]";
 

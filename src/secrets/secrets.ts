@@ -2,6 +2,7 @@
 import type { Template } from "../model/config.ts";
 import { MAX_VALUE } from "./field-value.ts";
 import { createRedactor, type Redactor } from "./redactor.ts";
+import { hasNoLongWord, MIN_SECRET, namesSecret } from "./secret-field.ts";
 import type { Reading } from "./secret-file.ts";
 import { openSources, type Source, type Supply } from "./sources.ts";
 
@@ -12,6 +13,8 @@ export interface Secrets {
   has(key: string): boolean;
   /** What cannot be rendered now, and why. */
   unavailable(): readonly { readonly key: string; readonly problem: string }[];
+  /** Keys of secrets under eight bytes, which are found in innocent words and so are masked nowhere. */
+  short(): readonly string[];
   /** `text` without any secret of eight or more characters that is, or in the last ten minutes was, in use. */
   redact(text: string): string;
   /** Keeps what `owner` holds out of all that is printed; before that, what it held. */
@@ -71,6 +74,12 @@ export function createSecrets(templates: ReadonlyMap<string, Template>, sources:
         return rendering.ok || rendering.untried === true ? [] : [{ key, problem: rendering.problem }];
       });
     },
+    short() {
+      return [...entries].flatMap(([key, entry]) => {
+        refresh(entry);
+        return isShort(key, templates.get(key) ?? [], entry.parts) ? [key] : [];
+      });
+    },
     redact: (text) => redactor.redact(text),
     hold: (owner, secret) => redactor.hold(owner, secret),
     needles: (keys) => redactor.recall(new Set(keys.flatMap((key) => [...(open.behind.get(key) ?? [])]))),
@@ -83,6 +92,18 @@ export function createSecrets(templates: ReadonlyMap<string, Template>, sources:
 
 function newEntry(sources: readonly Source[]): Entry {
   return { sources, parts: [], rendering: { ok: false, problem: "" }, value: undefined, generation: 0 };
+}
+
+/** A part that came from outside, or a value that is written out whole under the name of a secret. */
+function isShort(key: string, template: Template, parts: readonly Reading[]): boolean {
+  const name = key.slice(key.lastIndexOf(".") + 1);
+  if (/^user/.test(name)) return false;
+  return template.some((part, at) => {
+    const reading = parts[at];
+    if (reading?.ok !== true || part.kind === "basic") return false;
+    if (part.kind !== "literal") return reading.value.length < MIN_SECRET;
+    return template.length === 1 && namesSecret(name) && hasNoLongWord(part.text);
+  });
 }
 
 function refresh(entry: Entry): Rendering {

@@ -147,6 +147,16 @@ test("serve: changes that need a restart are said, and change nothing", async ()
   assert.doesNotMatch(gate.stderr.slice(said), /next start/);
 });
 
+test("serve: a secret that is too short to be masked is told of by its key", async () => {
+  const config = ONE.replace(
+    "domain: one.example",
+    `domain: one.example, transform: { X-Key: "\${env:SHORT}" }`,
+  );
+  const gate = await serving({ config, env: { SHORT: "zq7xw" } });
+  await gate.untilSaid(/warn "A secret is under 8 bytes, .*" key=\S*X-Key/);
+  assert.doesNotMatch(gate.stderr, /zq7xw/);
+});
+
 test("serve: a secret that cannot be had is said at the start and with each config, by its key", async () => {
   const config = ONE.replace(
     "domain: one.example",

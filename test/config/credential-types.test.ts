@@ -136,6 +136,7 @@ testProblems("checkSigned", "version: 1\n", [
     "2:35 STS gives out other credentials, and a sandbox gets none",
     "2:69 `authorization` is part of the signature",
     "2:97 warning: The value of `authorization` is a secret written out; use `${env:NAME}` or `${file:PATH}`",
+    "2:97 warning: The value of `authorization` is under 8 bytes, too short to be masked in answers and logs",
   ],
 ]);
 

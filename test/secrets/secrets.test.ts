@@ -191,3 +191,21 @@ test("createSecrets: nothing of a secret is seen by whoever inspects the object"
   const { secrets } = secretsOf({ a: [env("A")] }, { env: { A: "canary-9f2c" } });
   assert.doesNotMatch(JSON.stringify(secrets), /canary/);
 });
+
+test("short: names the keys whose secret is too short to be masked, and no user names", () => {
+  const env = { LONG: "long-enough-secret", SHORT: "seven77" };
+  const from = (name: string): Template => [{ kind: "env", name }];
+  const text = (value: string): Template => [{ kind: "literal", text: value }];
+  const templates = new Map<string, Template>([
+    ["a.Authorization", [{ kind: "literal", text: "Bearer " }, ...from("LONG")]],
+    ["b.Authorization", [{ kind: "literal", text: "Bearer " }, ...from("SHORT")]],
+    ["c.X-Api-Key", text("abc")],
+    ["d.X-Api-Key", text("Bearer long-enough-secret")],
+    ["e.X-Team", text("abc")],
+    ["f.username", from("SHORT")],
+    ["g.X", from("MISSING")],
+    ["h.X", [{ kind: "basic", user: "f.username", password: "a.Authorization" }]],
+  ]);
+  const secrets = createSecrets(templates, { env, now: () => 0 });
+  assert.deepEqual(secrets.short(), ["b.Authorization", "c.X-Api-Key"]);
+});
