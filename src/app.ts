@@ -9,7 +9,7 @@ import { createTurn } from "./base/turn.ts";
 import { runConnection } from "./connection.ts";
 import { decideParentAddress } from "./decide/decide-endpoint.ts";
 import { compilePolicy } from "./decide/policy.ts";
-import { post } from "./errand.ts";
+import { get, post } from "./errand.ts";
 import { Forwarder } from "./forward/forwarder.ts";
 import { createParent } from "./forward/parent.ts";
 import { createResolver } from "./forward/resolve.ts";
@@ -276,9 +276,9 @@ class RunningGate implements Gate {
     };
   }
 
-  #takeUp({ policy, templates, tokens }: Config, previous: Secrets | undefined): InForce {
+  #takeUp({ policy, templates, ...suppliers }: Config, previous: Secrets | undefined): InForce {
     const { env } = this.#options;
-    const supply = this.#supplies.supply(tokens);
+    const supply = this.#supplies.supply(suppliers);
     const compiled = compilePolicy(policy);
     const secrets = createSecrets(templates, { env, now: () => performance.now(), previous, supply });
     this.#supplies.adopt(secrets, templates);
@@ -296,9 +296,13 @@ class RunningGate implements Gate {
 
   #openSupplies(): SupplyDesk {
     const limits = this.#limits;
+    const within = () => AbortSignal.timeout(limits.secret_timeout);
+    const around = () => ({ force: this.#inForce, world: this.#world });
     return createSupplyDesk({
-      post: (order) =>
-        post(order, AbortSignal.timeout(limits.secret_timeout), { force: this.#inForce, world: this.#world }),
+      post: (order) => post(order, within(), around()),
+      // The first are asked for while the gate is still being made.
+      get: async (order) => get(order, within(), await Promise.resolve().then(around)),
+      ttl: () => limits.secret_ttl,
       run: (command) => runForSecret(command, this.#options.env, limits),
       failed: (what, problem) =>
         this.#log.warn("A secret cannot be had; what needs it is refused", { what, problem }),

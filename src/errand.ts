@@ -1,4 +1,4 @@
-/** The gate's own errands: it posts JSON to an endpoint of the operator's config, over the guarded way of everything that leaves. */
+/** The gate's own errands to endpoints of the operator's config, over the guarded way of everything that leaves. */
 import { decideEndpointAddress, permitEndpoint } from "./decide/decide-endpoint.ts";
 import { handOverEndpoint } from "./decide/decide-hand-over.ts";
 import { call } from "./forward/call.ts";
@@ -15,30 +15,51 @@ export interface Errand {
   readonly fields: readonly (readonly [name: string, value: string])[];
 }
 
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+interface Parts {
+  readonly force: Pick<InForce, "policy" | "secrets">;
+  readonly world: Pick<World, "forwarder">;
+}
+
 const MAX_ANSWER_BYTES = 65_536;
 
 /** Names and addresses are vetted, no redirect is followed. Rejects with a Failure where no whole answer came. */
 export async function postJson(
   { endpoint, body, fields }: Errand,
   signal: AbortSignal,
-  parts: { readonly force: Pick<InForce, "policy" | "secrets">; readonly world: Pick<World, "forwarder"> },
-): Promise<{ readonly status: number; readonly text: string }> {
+  parts: Parts,
+): Promise<Answer> {
   return post({ endpoint, body, fields: [["Content-Type", "application/json"], ...fields] }, signal, parts);
 }
 
 /** The same for any body, whose type is among the fields. */
-export async function post(
-  { endpoint, body, fields }: Errand,
-  signal: AbortSignal,
+export function post(errand: Errand, signal: AbortSignal, parts: Parts): Promise<Answer> {
+  return run({ ...errand, method: "POST" }, signal, parts);
+}
+
+/** The same without a body. */
+export function get(errand: Omit<Errand, "body">, signal: AbortSignal, parts: Parts): Promise<Answer> {
+  return run({ ...errand, method: "GET", body: undefined }, signal, parts);
+}
+
+async function run(
   {
-    force,
-    world,
-  }: { readonly force: Pick<InForce, "policy" | "secrets">; readonly world: Pick<World, "forwarder"> },
-): Promise<{ readonly status: number; readonly text: string }> {
+    method,
+    endpoint,
+    body,
+    fields,
+  }: Omit<Errand, "body"> & { readonly method: string; readonly body: string | undefined },
+  signal: AbortSignal,
+  { force, world }: Parts,
+): Promise<Answer> {
   const { destination, scheme, target } = endpoint;
   const order = {
     route: endpointRoute(destination, scheme, force),
-    method: "POST",
+    method,
     target,
     host: hostField(destination, scheme),
     fields: [

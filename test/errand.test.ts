@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseIpAddress } from "../src/base/ip.ts";
-import { postJson } from "../src/errand.ts";
+import { get, postJson } from "../src/errand.ts";
 import type { HttpEndpoint } from "../src/model/policy.ts";
 import { ask, known } from "./decide/build.ts";
 import { createWorld } from "./support/world.ts";
@@ -39,4 +39,17 @@ test("postJson posts the body under the endpoint's name, and resolves with what 
     peer.send("HTTP/1.1 418 No\r\nContent-Length: 2\r\n\r\nok");
     assert.deepEqual(await posting, { status: 418, text: "ok" });
   }
+});
+
+test("get asks without a body and without a length", async (context) => {
+  const { world, origin } = createWorld(context, {});
+  const order = { endpoint: LITERAL, fields: [["X-More", "yes"]] } as const;
+  const getting = get(order, new AbortController().signal, { force: world.inForce(), world });
+  const peer = await origin(0);
+  await peer.until("\r\n\r\n");
+  assert.ok(peer.text.startsWith("GET / HTTP/1.1\r\nHost: [::1]\r\n"), peer.text);
+  assert.match(peer.text, /\r\nX-More: yes\r\n/);
+  assert.doesNotMatch(peer.text, /Content-Length|Transfer-Encoding/i);
+  peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  assert.deepEqual(await getting, { status: 200, text: "ok" });
 });

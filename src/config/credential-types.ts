@@ -14,9 +14,9 @@ import {
   textsAt,
 } from "./credential-fields.ts";
 import { readChoice, readFlag } from "./expect.ts";
+import { readServiceUrl, serviceUrl } from "./http-endpoint.ts";
 import { outsidersOf } from "./outsiders.ts";
 import { quoteName } from "./report.ts";
-import { readServiceUrl, serviceUrl } from "./service-url.ts";
 
 /** Undefined where an error was reported. */
 interface Parts {

@@ -68,9 +68,25 @@ export function useCredential(scope: Scope, node: TreeNode): CredentialEntry | u
 }
 
 /** A secret that is read and kept for nothing may be one that somebody believes to be in use. */
-export function lintCredentials({ report, credentials }: Scope): void {
+export function lintCredentials(scope: Scope, workers: number | "auto"): void {
+  const { report, credentials } = scope;
+  lintRotation(scope, workers);
   for (const { id, at, used, placeholder } of credentials.values()) {
     if (!used && placeholder === undefined) report.warn(at, `No entry uses the credential ${quoteName(id)}`);
+  }
+}
+
+/** A refresh token that is good for one use is found again by other processes in a file alone. */
+function lintRotation({ report, credentials, templates }: Scope, workers: number | "auto"): void {
+  if (workers === 1) return;
+  for (const { id, at, token } of credentials.values()) {
+    if (token?.kind !== "oauth2" || token.refreshToken === undefined) continue;
+    const template = templates.get(token.refreshToken) ?? [];
+    if (template.length === 1 && template[0]?.kind === "file") continue;
+    report.warn(
+      at,
+      `Several workers use the refresh token of ${quoteName(id)}; where it is good for one use, write \`workers: 1\` or keep it in a \`\${file:PATH}\` that the gate may write`,
+    );
   }
 }
 

@@ -9,6 +9,7 @@ export const TOP_KEYS = [
   "workers",
   "network",
   "credentials",
+  "vault",
   "sandboxes",
   "upstream",
   "records",
@@ -22,6 +23,8 @@ export const LISTEN_KEYS = ["proxy", "gateway", "reverse", "admin"] as const;
 export const GATEWAY_KEYS = ["address", "dns", "interfaces", "firewall"] as const;
 export const ADMIN_KEYS = ["address", "token"] as const;
 export const CA_KEYS = ["dir"] as const;
+
+export const VAULT_KEYS = ["address", "token", "namespace"] as const;
 
 export const NETWORK_KEYS = ["allowlist", "denylist", "intercept"] as const;
 export const ALLOW_KEYS = [
@@ -125,6 +128,7 @@ export const CONFIG_KEYS: Readonly<Record<string, readonly string[]>> = {
   "network.allowlist[]": ALLOW_KEYS,
   "network.denylist[]": DENY_KEYS,
   "credentials[]": CREDENTIAL_KEYS,
+  vault: VAULT_KEYS,
   "sandboxes[]": SANDBOX_KEYS,
   upstream: UPSTREAM_KEYS,
   "upstream.dns": DNS_KEYS,

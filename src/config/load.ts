@@ -19,6 +19,7 @@ import { readSandboxes } from "./sandboxes.ts";
 import type { CredentialEntry, Scope } from "./scope.ts";
 import type { Position, TreeNode } from "./tree.ts";
 import { readUpstream } from "./upstream.ts";
+import { readVault } from "./vault.ts";
 
 type TopFields = Fields<(typeof TOP_KEYS)[number]>;
 
@@ -62,6 +63,7 @@ export function loadConfigWithNetwork(file: string, networkFile: string, generat
     allowRanges,
     denyRanges,
     parent,
+    vault: config.vault,
     credentials,
     certificates,
     checkPath,
@@ -78,7 +80,7 @@ export function loadConfigWithNetwork(file: string, networkFile: string, generat
 }
 
 /** Those of a config that was loaded well: its templates and warnings are known. */
-function credentialsOf({ text, file }: Config): Scope["credentials"] {
+function credentialsOf({ text, file, vault }: Config): Scope["credentials"] {
   const report = new Report(file);
   const parsed = parseYaml(text);
   const fields = parsed.ok ? readMap(report, parsed.root, "The file", TOP_KEYS) : undefined;
@@ -88,6 +90,7 @@ function credentialsOf({ text, file }: Config): Scope["credentials"] {
     templates: new Map(),
     allowRanges: [],
     denyRanges: [],
+    vault,
     credentials: new Map(),
     certificates: new Map(),
     checkPath,
@@ -112,6 +115,7 @@ export function loadConfigText(text: string, file: string, generation: number): 
     templates: new Map<string, Template>(),
     allowRanges: [],
     denyRanges: [],
+    vault: undefined,
     credentials: new Map(),
     certificates: new Map(),
     checkPath,
@@ -135,16 +139,13 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   if (fields === undefined) return undefined;
   checkVersion(report, fields);
   const { upstream, certificates, ...ranges } = readUpstream(start, present(fields.get("upstream")));
-  const bare = { ...start, ...ranges, certificates };
+  const vault = readVault(start, present(fields.get("vault")));
+  const bare = { ...start, ...ranges, certificates, vault };
   const scope = { ...bare, credentials: readCredentials(bare, present(fields.get("credentials"))) };
   const sandboxNode = present(fields.get("sandboxes"));
-  // Entries with errors count too: what is said of a file without sandboxes would not help.
-  const hasSandboxes =
-    sandboxNode !== undefined && !(sandboxNode.kind === "list" && sandboxNode.items.length === 0);
-  const listen = readListen(scope, present(fields.get("listen")), hasSandboxes);
+  const listen = readListen(scope, present(fields.get("listen")), holdsAny(sandboxNode));
   const { sources: sandboxes, setups } = readSandboxes(scope, sandboxNode, listen.gateway?.interfaces);
   const network = readNetwork(scope, fields.get("network"), "network");
-  lintCredentials(scope);
   const credentials = [...scope.credentials.values()];
   const hooks = readHooks(report, present(fields.get("hooks")));
   const networks = [network, ...sandboxes.map((sandbox) => sandbox.network)];
@@ -152,46 +153,63 @@ function readTop(start: Scope, root: TreeNode, origin: Origin): Config | undefin
   const admin = listen.admin?.token !== undefined;
   const approvals = readApprovals(scope, present(fields.get("approvals")), admin);
   checkApprovers(report, fields.keyAt("approvals"), networks, approvals);
-  const mode = fields.get("mode");
+  const workers = readWorkers(scope, fields.get("workers"));
+  lintCredentials(scope, workers);
   const { policyNetwork, denylist } = splitDenylist(network);
   const policy: PolicySource = {
     generation: origin.generation,
     digest: origin.digest,
-    mode: (mode && readChoice(report, mode, "`mode`", ["enforce", "evaluate_only"])) ?? "enforce",
+    mode: readMode(report, fields.get("mode")),
     network: policyNetwork,
     denylist,
     sandboxes,
     ...ranges,
-    ...policyOf(credentials),
+    ...policyOf(credentials, scope.vault),
     hooks,
     hookOptions: readHookOptions(report, present(fields.get("hook_options"))),
     approvals,
   };
-  warnDisabled(report, fields, !hasSandboxes && network.kind === "disabled");
+  warnDisabled(report, fields, !holdsAny(sandboxNode) && network.kind === "disabled");
   return {
     file: origin.file,
     text: origin.text,
     listen,
     caDir: resolve(folder, readPath(scope, present(fields.get("ca")), "`ca`", "dir") ?? "certs"),
-    workers: readWorkers(scope, fields.get("workers")),
+    workers,
     policy,
     sandboxes: setups,
     templates,
     certificates,
     tokens: credentials.flatMap(({ token }) => token ?? []),
+    vault: scope.vault,
     upstream,
     recordsFile: readRecordsFile(scope, present(fields.get("records"))),
     limits: readLimits(report, present(fields.get("limits"))),
   };
 }
 
+function readMode(report: Report, node: TreeNode | undefined): PolicySource["mode"] {
+  return (node && readChoice(report, node, "`mode`", ["enforce", "evaluate_only"])) ?? "enforce";
+}
+
+/** Entries with errors count too: what is said of a file without sandboxes would not help. */
+function holdsAny(node: TreeNode | undefined): boolean {
+  return node !== undefined && !(node.kind === "list" && node.items.length === 0);
+}
+
 /** An API that gives out tokens beside all else that it does is a destination even so: its app's key stays here. */
-function policyOf(credentials: readonly CredentialEntry[]): Pick<PolicySource, "placeholders" | "endpoints"> {
+function policyOf(
+  credentials: readonly CredentialEntry[],
+  vault: Config["vault"],
+): Pick<PolicySource, "placeholders" | "endpoints"> {
   return {
     placeholders: credentials.flatMap(({ placeholder }) => placeholder ?? []),
-    endpoints: credentials.flatMap(({ token }) =>
-      token === undefined || token.kind === "github_app" ? [] : [token.endpoint.destination],
-    ),
+    endpoints: [
+      ...(vault === undefined ? [] : [vault.endpoint.destination]),
+      ...credentials.flatMap(({ token }) =>
+        token === undefined || token.kind === "github_app" ? [] : [token.endpoint.destination],
+      ),
+    ],
   };
 }
 

@@ -1,6 +1,6 @@
 /** What the readers of all sections share while one file is read. Types only. */
 import type { Template } from "../model/config.ts";
-import type { PlaceholderSource, TokenSource } from "../model/credential.ts";
+import type { PlaceholderSource, TokenSource, VaultSource } from "../model/credential.ts";
 import type { Injection } from "../model/decision.ts";
 import type { AddressRange, ParentSource } from "../model/policy.ts";
 import type { ClientCertificates } from "./client-certificates.ts";
@@ -20,6 +20,8 @@ export interface Scope {
   readonly parent?: ParentSource | undefined;
   /** Of `upstream.client_certificates`, once they were read. */
   readonly certificates: ClientCertificates;
+  /** Where `${vault:…}` leads, once it was read. */
+  readonly vault: VaultSource | undefined;
   /** By id. */
   readonly credentials: ReadonlyMap<string, CredentialEntry>;
   /** Why a path pattern cannot be used; undefined where it can. */

@@ -32,6 +32,10 @@ export function readTemplate(scope: Scope, node: TreeNode, use: TemplateUse): Te
     scope.report.error(node.at, `${use.what} ${parsed.problem}`);
     return undefined;
   }
+  if (scope.vault === undefined && parsed.template.some(({ kind }) => kind === "vault")) {
+    scope.report.error(node.at, `${use.what} is in a vault, and there is no \`vault\` section`);
+    return undefined;
+  }
   const literal = parsed.template.every((part) => part.kind === "literal");
   if (literal && use.secret) {
     scope.report.warn(
@@ -49,7 +53,7 @@ export function readTemplate(scope: Scope, node: TreeNode, use: TemplateUse): Te
   return parsed.template;
 }
 
-/** `${env:NAME}`, `${file:PATH}` (relative to `folder`) and `$$` for a dollar; everything else stands for itself. */
+/** References (`${env:NAME}`; `${file:PATH}`, relative to `folder`; …) and `$$` for a dollar; everything else stands for itself. */
 export function parseTemplate(
   text: string,
   folder: string,
@@ -97,9 +101,25 @@ function parseReference(text: string, folder: string, lines: boolean): TemplateP
       return `has a \`\${credential:NAME}\` whose name is not one of letters, digits, dots, hyphens and underscores`;
     case "exec":
       return parseCommand(name);
+    case "vault":
+      return parseVault(name, more);
     default:
       return `has a \`\${…}\` that is neither \`\${env:NAME}\` nor \`\${file:PATH}\`; a literal \`$\` is written \`$$\``;
   }
+}
+
+/** The first segment is the engine's mount. Nothing is decoded: what is no plain word is refused. */
+function parseVault(text: string, more: { readonly lines?: true }): TemplatePart | string {
+  const [, mount, path, field] = /^([\w.-]+)\/([\w./-]+)#([\w.-]+)$/.exec(text) ?? [];
+  const segments = [mount, ...(path?.split("/") ?? [])];
+  if (mount === undefined || path === undefined || field === undefined || segments.some(isDots)) {
+    return `has a \`\${vault:MOUNT/PATH#FIELD}\` whose parts are not of letters, digits, dots, hyphens and underscores`;
+  }
+  return { kind: "vault", mount, path, field, ...more };
+}
+
+function isDots(segment: string | undefined): boolean {
+  return segment === "" || segment === "." || segment === "..";
 }
 
 /** Words and nothing else: there is no shell that would read quotes. */

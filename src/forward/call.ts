@@ -12,7 +12,8 @@ export interface Call {
   readonly target: string;
   readonly host: string;
   readonly fields: readonly (readonly [name: string, value: string])[];
-  readonly body: string;
+  /** Undefined: none, and no length either. */
+  readonly body: string | undefined;
   /** Of the answer. */
   readonly maxBytes: number;
 }
@@ -42,7 +43,7 @@ export async function call(forwarder: Forwarder, order: Call, signal: AbortSigna
 /** Undefined: the connection was gone before anything came back. */
 function over(upstream: Upstream, order: Call, signal: AbortSignal): Promise<Called | undefined> {
   return new Promise((resolve, reject) => {
-    const body = Buffer.from(order.body, "utf8");
+    const body = Buffer.from(order.body ?? "", "utf8");
     const pieces: Buffer[] = [];
     let length = 0;
     let status = 0;
@@ -57,7 +58,7 @@ function over(upstream: Upstream, order: Call, signal: AbortSignal): Promise<Cal
     signal.addEventListener("abort", abandon, { once: true });
     upstream.send(
       headOf(order),
-      { kind: "length", length: body.length },
+      order.body === undefined ? { kind: "none" } : { kind: "length", length: body.length },
       {
         informed: () => undefined,
         head: (head) => {
@@ -77,7 +78,7 @@ function over(upstream: Upstream, order: Call, signal: AbortSignal): Promise<Cal
           finish(() => (untouched === false || !upstream.reused ? reject(failure) : resolve(undefined))),
       },
     );
-    upstream.write(body);
+    if (order.body !== undefined) upstream.write(body);
     upstream.end([]);
     if (signal.aborted) abandon();
   });

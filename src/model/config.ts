@@ -1,5 +1,5 @@
 /** A checked config file, as the rest of the program sees it. Types only. */
-import type { TokenSource } from "./credential.ts";
+import type { TokenSource, VaultSource } from "./credential.ts";
 import type { IpAddress } from "./exchange.ts";
 import type { Limits } from "./limits.ts";
 import type { PolicySource } from "./policy.ts";
@@ -27,6 +27,7 @@ export interface Config {
   readonly certificates: ReadonlyMap<string, { readonly line: number; readonly column: number }>;
   /** What has short-lived tokens got for it. */
   readonly tokens: readonly TokenSource[];
+  readonly vault: VaultSource | undefined;
   readonly upstream: {
     /** Absolute; PEM roots added to the system's. */
     readonly caFile: string | undefined;
@@ -65,6 +66,14 @@ export type TemplatePart =
   | { readonly kind: "credential"; readonly name: string; readonly lines?: true }
   /** What a program prints; no shell. */
   | { readonly kind: "exec"; readonly command: readonly [file: string, ...args: readonly string[]] }
+  /** A field of a secret in the vault, as it is in its current version. */
+  | {
+      readonly kind: "vault";
+      readonly mount: string;
+      readonly path: string;
+      readonly field: string;
+      readonly lines?: true;
+    }
   /** base64 of `user:password`; both are keys of templates. */
   | { readonly kind: "basic"; readonly user: string; readonly password: string }
   /** The current token of a credential. */

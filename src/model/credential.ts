@@ -10,6 +10,15 @@ export interface ServiceEndpoint {
   readonly target: string;
 }
 
+/** A HashiCorp Vault (or OpenBao) whose KV version 2 engines hold secrets. */
+export interface VaultSource {
+  /** Its target is what stands before `/v1`: mostly nothing. */
+  readonly endpoint: ServiceEndpoint;
+  /** Key of a template in `secrets/`. */
+  readonly token: string;
+  readonly namespace: string | undefined;
+}
+
 /** A text that stands for a secret inside the sandbox and is replaced on its way to the hosts that may have it. */
 export interface PlaceholderSource {
   readonly id: string;

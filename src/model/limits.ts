@@ -63,7 +63,7 @@ export interface Limits {
   readonly alpn_timeout: number;
   /** How long it is remembered. */
   readonly alpn_ttl: number;
-  /** A token endpoint, or a program that prints a secret. */
+  /** A token endpoint, the vault, or a program that prints a secret. */
   readonly secret_timeout: number;
   /** A body that is signed: it is held until it is whole. */
   readonly signed_body_bytes: number;

@@ -1,5 +1,5 @@
 /** What `config/` hands to `decide/` to be compiled: the operator's rules, checked, in plain values. */
-import type { PlaceholderSource } from "./credential.ts";
+import type { PlaceholderSource, ServiceEndpoint } from "./credential.ts";
 import type { Injection } from "./decision.ts";
 import type { Destination, IpAddress } from "./exchange.ts";
 import type { PatternSource } from "./pattern.ts";
@@ -67,12 +67,8 @@ export interface ApprovalWebhook {
 }
 
 /** What the gate itself posts to. */
-export interface HttpEndpoint {
+export interface HttpEndpoint extends ServiceEndpoint {
   readonly kind: "http";
-  readonly scheme: "http" | "https";
-  readonly destination: Destination;
-  /** Path and query. */
-  readonly target: string;
 }
 
 /** An operator's hook: it may turn an allowance into a denial. */

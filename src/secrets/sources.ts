@@ -6,7 +6,7 @@ import type { Redactor } from "./redactor.ts";
 import { namesSecret } from "./secret-field.ts";
 import { type Reading, watchSecretFile } from "./secret-file.ts";
 
-export type SuppliedPart = Extract<TemplatePart, { kind: "exec" | "minted" }>;
+export type SuppliedPart = Extract<TemplatePart, { kind: "exec" | "minted" | "vault" }>;
 export type Supply = (part: SuppliedPart) => () => Reading;
 
 /** Gives the same object for as long as nothing has changed. */
@@ -91,6 +91,8 @@ function nameOf(part: OutsidePart): string {
       return `file:${part.path}${part.lines === true ? " lines" : ""}`;
     case "exec":
       return `exec:${part.command.join(" ")}`;
+    case "vault":
+      return `vault:${part.mount}/${part.path}#${part.field}${part.lines === true ? " lines" : ""}`;
     case "minted":
       return `minted:${part.credential}`;
   }
@@ -110,6 +112,7 @@ function make(part: OutsidePart, { env, now, supply }: Origins): Source {
     }
     case "exec":
     case "minted":
+    case "vault":
       return supply === undefined ? constant(UNTRIED) : supply(part);
   }
 }

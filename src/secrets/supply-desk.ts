@@ -1,5 +1,5 @@
 /** Keeps what takes a while to be had (tokens, outputs of programs) from one policy to the next. */
-import type { Template } from "../model/config.ts";
+import type { Config, Template } from "../model/config.ts";
 import type { OAuth2Source, TokenSource } from "../model/credential.ts";
 import { type Minting, mint, type TokenOrder } from "./mint.ts";
 import { createRefresher, type Fetched, type Refresher } from "./refresher.ts";
@@ -7,9 +7,13 @@ import { writeSecretFile } from "./secret-file-writer.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SuppliedPart, Supply } from "./sources.ts";
 import type { TokenAnswer } from "./token-answer.ts";
+import { createVaultReader, type VaultOrder, type VaultReader } from "./vault.ts";
 
 export interface SupplyDeskParts {
   post(order: TokenOrder): Promise<TokenAnswer>;
+  get(order: VaultOrder): Promise<TokenAnswer>;
+  /** Milliseconds for which what the vault said is used. */
+  ttl(): number;
   /** What the program printed. Rejects with an error that quotes none of it. */
   run(command: readonly [file: string, ...args: readonly string[]]): Promise<Fetched>;
   /** Told of each failure, once for each try. */
@@ -20,10 +24,12 @@ export interface SupplyDeskParts {
 
 export interface SupplyDesk {
   /** For the secrets of a config that is about to be taken up. */
-  supply(tokens: readonly TokenSource[]): Supply;
-  /** It was: whatever it does not name is forgotten. Programs are run at once, tokens when they are needed. */
+  supply(suppliers: Suppliers): Supply;
+  /** It was: whatever it does not name is forgotten. Programs and the vault are asked at once, for tokens when they are needed. */
   adopt(secrets: Secrets, templates: ReadonlyMap<string, Template>): void;
 }
+
+export type Suppliers = Pick<Config, "tokens" | "vault">;
 
 interface Rotation {
   /** What the source held when it was used. */
@@ -39,6 +45,7 @@ class Desk implements SupplyDesk {
   readonly #parts: SupplyDeskParts;
   readonly #rotations = new Map<string, Rotation>();
   readonly #minting: Minting;
+  readonly #vault: VaultReader;
   /** By definition: one that is as it was keeps what it has. */
   #kept = new Map<string, Refresher>();
   #next = new Map<string, Refresher>();
@@ -54,12 +61,16 @@ class Desk implements SupplyDesk {
       refreshToken: (source) => this.#refreshToken(source),
       rotated: (source, token) => this.#rotated(source, token),
     };
+    this.#vault = createVaultReader({
+      get: (order) => parts.get(order),
+      secret: (key) => this.#secret(key),
+    });
   }
 
-  supply(tokens: readonly TokenSource[]): Supply {
+  supply(suppliers: Suppliers): Supply {
     this.#next = new Map();
     return (part) => {
-      const refresher = this.#refresherOf(part, tokens);
+      const refresher = this.#refresherOf(part, suppliers);
       return () => refresher.read();
     };
   }
@@ -69,7 +80,7 @@ class Desk implements SupplyDesk {
     this.#templates = templates;
     this.#kept = this.#next;
     for (const [source, { token }] of this.#rotations) secrets.hold(`rotated:${source}`, token);
-    for (const [name, refresher] of this.#kept) if (name.startsWith(EXEC)) start(refresher);
+    for (const [name, refresher] of this.#kept) if (name.startsWith(EARLY)) start(refresher);
   }
 
   #secret(key: string): string {
@@ -97,30 +108,67 @@ class Desk implements SupplyDesk {
     if (problem !== undefined) this.#parts.failed(`credentials.${source.id}.refresh_token`, problem);
   }
 
-  #refresherOf(part: SuppliedPart, tokens: readonly TokenSource[]): Refresher {
-    const source = part.kind === "minted" ? tokens.find(({ id }) => id === part.credential) : undefined;
-    const name =
-      part.kind === "exec" ? `${EXEC}${JSON.stringify(part.command)}` : JSON.stringify(source ?? part);
-    const refresher = this.#next.get(name) ?? this.#kept.get(name) ?? this.#created(part, source);
+  #refresherOf(part: SuppliedPart, suppliers: Suppliers): Refresher {
+    const fetch = this.#fetcherOf(part, suppliers);
+    const name = `${part.kind === "minted" ? "" : EARLY}${JSON.stringify(fetch.definition)}`;
+    const refresher = this.#next.get(name) ?? this.#kept.get(name) ?? this.#created(fetch);
     this.#next.set(name, refresher);
     return refresher;
   }
 
-  #created(part: SuppliedPart, source: TokenSource | undefined): Refresher {
-    const what = part.kind === "exec" ? `exec:${part.command[0]}` : `credentials.${part.credential}`;
+  #fetcherOf(part: SuppliedPart, { tokens, vault }: Suppliers): Fetcher {
+    switch (part.kind) {
+      case "exec": {
+        const { command } = part;
+        return { what: `exec:${command[0]}`, definition: command, fetch: () => this.#parts.run(command) };
+      }
+      case "vault": {
+        const { mount, path, field } = part;
+        const fetch = async (): Promise<Fetched> => {
+          if (vault === undefined) throw new Error("There is no `vault` section");
+          return { value: await this.#vault.read(vault, part), lifetime: this.#parts.ttl() };
+        };
+        return { what: `vault:${mount}/${path}#${field}`, definition: [part, vault], fetch };
+      }
+      case "minted": {
+        const source = tokens.find(({ id }) => id === part.credential);
+        const fetch = async (): Promise<Fetched> => {
+          if (source === undefined) throw new Error("No such credential");
+          await this.#ready(source);
+          return mint(source, this.#minting);
+        };
+        return { what: `credentials.${part.credential}`, definition: source ?? part, fetch };
+      }
+    }
+  }
+
+  #created({ what, fetch }: Fetcher): Refresher {
     return createRefresher({
       now: () => this.#parts.now(),
       failed: (problem) => this.#parts.failed(what, problem),
-      fetch: async () => {
-        if (part.kind === "exec") return this.#parts.run(part.command);
-        if (source === undefined) throw new Error("No such credential");
-        return mint(source, this.#minting);
-      },
+      fetch,
     });
+  }
+
+  /** What it is asked for with may itself have to be waited for. */
+  async #ready({ id }: TokenSource): Promise<void> {
+    for (const [key, template] of this.#templates) {
+      if (!key.startsWith(`credentials.${id}.`) || template.some(({ kind }) => kind === "minted")) continue;
+      const rendered = this.#secrets?.render(key);
+      if (rendered?.ok === false) await rendered.whenKnown?.();
+    }
   }
 }
 
-const EXEC = "exec ";
+/** Where a value comes from. What has the same definition is the same. */
+interface Fetcher {
+  readonly what: string;
+  readonly definition: unknown;
+  fetch(): Promise<Fetched>;
+}
+
+/** Of the names of those that are asked for before anybody needs them. */
+const EARLY = "early ";
 
 function start(refresher: Refresher): void {
   const reading = refresher.read();

@@ -174,7 +174,7 @@ testProblems("loadConfigText", "", [
   [
     "an unknown key with none near",
     `${HEAD}trust: all\n`,
-    "3:1 Unknown key `trust` in the file; known are `version`, `listen`, `ca`, `mode`, `workers`, `network`, `credentials`, `sandboxes`, `upstream`, `records`, `limits`, `hooks`, `hook_options`, `approvals`",
+    "3:1 Unknown key `trust` in the file; known are `version`, `listen`, `ca`, `mode`, `workers`, `network`, `credentials`, `vault`, `sandboxes`, `upstream`, `records`, `limits`, `hooks`, `hook_options`, `approvals`",
   ],
   [
     "a duplicate key",

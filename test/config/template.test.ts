@@ -54,6 +54,8 @@ for (const [text, template] of TAKEN) {
   });
 }
 
+const NO_VAULT =
+  "has a `${vault:MOUNT/PATH#FIELD}` whose parts are not of letters, digits, dots, hyphens and underscores";
 const NEITHER =
   "has a `${…}` that is neither `${env:NAME}` nor `${file:PATH}`; a literal `$` is written `$$`";
 const REFUSED: readonly (readonly [string, string])[] = [
@@ -61,7 +63,14 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ["a ${", "has a `${` without its `}`; a literal `$` is written `$$`"],
   ["${}", NEITHER],
   ["${A}", NEITHER],
-  ["${vault:x}", NEITHER],
+  ["${vault:x}", NO_VAULT],
+  ["${vault:a/b}", NO_VAULT],
+  ["${vault:a/../b#c}", NO_VAULT],
+  ["${vault:a/./b#c}", NO_VAULT],
+  ["${vault:../b#c}", NO_VAULT],
+  ["${vault:a//b#c}", NO_VAULT],
+  ["${vault:a/b?version=1#c}", NO_VAULT],
+  ["${vault:a/b%2fc#d}", NO_VAULT],
   ["${ENV:A}", NEITHER],
   ["${env:}", "has an `${env:NAME}` whose name is not one of letters, digits and underscores"],
   ["${env:A-B}", "has an `${env:NAME}` whose name is not one of letters, digits and underscores"],

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Template } from "../../src/model/config.ts";
-import type { OAuth2Source } from "../../src/model/credential.ts";
+import type { OAuth2Source, VaultSource } from "../../src/model/credential.ts";
 import type { Hostname } from "../../src/model/exchange.ts";
 import { createSecrets, type Secrets } from "../../src/secrets/secrets.ts";
 import { createSupplyDesk } from "../../src/secrets/supply-desk.ts";
@@ -33,12 +33,18 @@ function harness(refresh: Template) {
   const bodies: string[] = [];
   const failures: string[] = [];
   const ran: string[] = [];
+  const asked: string[] = [];
   const desk = createSupplyDesk({
     now: () => clock.time,
     failed: (what, problem) => failures.push(`${what}: ${problem}`),
     run: async ([file]) => {
       ran.push(file);
       return { value: "printed-secret", lifetime: 60_000 };
+    },
+    ttl: () => 300_000,
+    get: async ({ endpoint, fields }) => {
+      asked.push(`${endpoint.target} ${fields.map(([, value]) => value).join(" ")}`);
+      return { status: 200, text: JSON.stringify({ data: { data: { a: "from-vault", id: "client" } } }) };
     },
     post: async ({ body }) => {
       bodies.push(body);
@@ -57,14 +63,15 @@ function harness(refresh: Template) {
     ["exec", [{ kind: "exec", command: ["/bin/get"] }]],
     ["lost", [{ kind: "minted", credential: "nobody" }]],
   ]);
+  const has: { vault: VaultSource | undefined } = { vault: undefined };
   function take(previous?: Secrets): Secrets {
     const env = { R: "first-refresh" };
-    const supply = desk.supply([SOURCE]);
+    const supply = desk.supply({ tokens: [SOURCE], vault: has.vault });
     const secrets = createSecrets(templates, { env, now: () => clock.time, supply, previous });
     desk.adopt(secrets, templates);
     return secrets;
   }
-  return { clock, bodies, failures, ran, take };
+  return { clock, bodies, failures, ran, asked, has, templates, take };
 }
 
 async function had(secrets: Secrets, key: string): Promise<unknown> {
@@ -124,4 +131,46 @@ test("secret: what a token needs and cannot be had is the token's problem", asyn
   const { take, failures } = harness([{ kind: "env", name: "ABSENT" }]);
   assert.equal(await had(take(), "token"), "Environment variable `ABSENT` is not set");
   assert.equal(failures.length, 1);
+});
+
+const VAULT: VaultSource = {
+  endpoint: { ...SOURCE.endpoint, target: "/base" },
+  token: "vault.token",
+  namespace: undefined,
+};
+
+function vaultPart(field: string): Template {
+  return [{ kind: "vault", mount: "kv", path: "p", field }];
+}
+
+test("vault: it is asked at once, not again for a reload, and anew where it is another", async () => {
+  const { take, asked, has, templates } = harness([{ kind: "env", name: "R" }]);
+  has.vault = VAULT;
+  templates.set("vault.token", [{ kind: "env", name: "R" }]);
+  templates.set("kv", vaultPart("a"));
+  const secrets = take();
+  assert.deepEqual(asked, ["/base/v1/kv/data/p first-refresh true"]);
+  assert.equal(await had(secrets, "kv"), "from-vault");
+  assert.equal(await had(take(secrets), "kv"), "from-vault");
+  assert.equal(asked.length, 1);
+  has.vault = { ...VAULT, namespace: "team" };
+  assert.equal(await had(take(secrets), "kv"), "from-vault");
+  assert.equal(asked[1], "/base/v1/kv/data/p first-refresh true team");
+});
+
+test("vault: without one its references are not to be had", async () => {
+  const { take, templates, failures } = harness([{ kind: "env", name: "R" }]);
+  templates.set("kv", vaultPart("a"));
+  assert.equal(await had(take(), "kv"), "There is no `vault` section");
+  assert.deepEqual(failures, ["vault:kv/p#a: There is no `vault` section"]);
+});
+
+test("minted: a token waits for what it is asked for with", async () => {
+  const { take, has, templates, bodies } = harness([{ kind: "env", name: "R" }]);
+  has.vault = VAULT;
+  templates.set("vault.token", [{ kind: "env", name: "R" }]);
+  templates.set("credentials.o.client_id", vaultPart("id"));
+  templates.set("credentials.o.token", [{ kind: "minted", credential: "o" }]);
+  assert.equal(await had(take(), "token"), "token-1");
+  assert.equal(bodies.length, 1);
 });
