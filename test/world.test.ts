@@ -8,7 +8,16 @@ import type { Permit } from "../src/model/decision.ts";
 import { Failure } from "../src/model/failure.ts";
 import type { Inbound } from "../src/model/inbound.ts";
 import { createSecrets } from "../src/secrets/secrets.ts";
-import { ask, type InForce, identify, isStranger, reach, renderInjections, routeOf } from "../src/world.ts";
+import {
+  ask,
+  type InForce,
+  identify,
+  isStranger,
+  parentAuthOf,
+  reach,
+  renderInjections,
+  routeOf,
+} from "../src/world.ts";
 import { ask as question } from "./decide/build.ts";
 import { createWorld } from "./support/world.ts";
 
@@ -150,6 +159,19 @@ test("renderInjections gives values and a generation that changes with them, or 
   assert.deepEqual(renderInjections(permit, one), {
     denial: { verdict: "deny", reason: "secret-unavailable", rule: "a-rule" },
   });
+});
+
+test("parentAuthOf reads what the parent proxy is told at each connection, where it asks for anything", (context) => {
+  const { world } = createWorld(context, {});
+  const { policy } = world.inForce();
+  const secrets = createSecrets(templatesOf({ parent: "user:password" }), { env: {}, now: () => 0 });
+  assert.equal(parentAuthOf({ policy, secrets }), undefined);
+  const at = { kind: "name", host: "corp-proxy", port: 3128 };
+  const parent = { scheme: "http", destination: at, auth: "parent", bypass: [], resolve: "local" };
+  const asking = { ...policy, parent } as unknown as InForce["policy"];
+  const secret = parentAuthOf({ policy: asking, secrets })?.();
+  assert.ok(secret?.ok === true);
+  assert.equal(secret.value, "user:password");
 });
 
 test("routeOf shares connections between no two sandboxes, destinations, policies or sets of secrets", (context) => {

@@ -20,7 +20,13 @@ const SANDBOXES = `version: 1
 sandboxes:
   - { id: one, source: [10.0.0.2], network: { allowlist: [ { domain: one.example } ] } }
 `;
-const dir = folder({ "c.yaml": CONFIG, "s.yaml": SANDBOXES, "bad.yaml": "version: 2\n" });
+const PARENT = `version: 1
+network: { allowlist: [ { domain: api.example.com }, { domain: intranet }, { domain: here.example.com }, { domain: past.example.com } ] }
+upstream:
+  dns: { hosts: { here.example.com: [11.0.0.1] } }
+  proxy: { url: "http://corp-proxy:3128", resolve: parent, no_proxy: [past.example.com] }
+`;
+const dir = folder({ "p.yaml": PARENT, "c.yaml": CONFIG, "s.yaml": SANDBOXES, "bad.yaml": "version: 2\n" });
 const C = ["--config", join(dir, "c.yaml")];
 const S = ["--config", join(dir, "s.yaml")];
 
@@ -133,3 +139,21 @@ async function lines(
       .map((line) => JSON.parse(line) as Line),
   };
 }
+
+test("explain: it says who dials and who resolves where there is a parent proxy", async () => {
+  const cases = [
+    ["https://api.example.com/", 0, /note +It leaves by the parent proxy, which resolves the name/],
+    [
+      "https://here.example.com/",
+      0,
+      /note +It leaves by the parent proxy, to an address that is vetted here/,
+    ],
+    ["https://past.example.com/", 0, /note +It goes past the parent proxy/],
+    ["http://intranet/", 3, /reason +address-not-public\n[^]*note +A name of this kind is not given/],
+  ] as const;
+  for (const [url, code, expected] of cases) {
+    const explained = await sallyport(["explain", url, "--config", join(dir, "p.yaml")]);
+    assert.equal(explained.code, code, explained.stderr);
+    assert.match(explained.stdout, expected);
+  }
+});

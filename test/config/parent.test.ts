@@ -1,10 +1,14 @@
 /** The parent proxy of a config file, and what cannot stand beside it. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the config look like those of JavaScript
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { formatRange } from "../../src/base/ip.ts";
+import { loadConfigWithNetwork } from "../../src/config/load.ts";
 import type { BypassSource } from "../../src/model/policy.ts";
-import { configOf, testProblems } from "./support.ts";
+import { configOf, linesOf, testProblems } from "./support.ts";
 
 const HEAD = "version: 1\nnetwork: { allowlist: [ { domain: a.example } ] }\n";
 const URL_FORM = "must be `http://` or `https://`, a host and a port, without user, password or path";
@@ -79,6 +83,15 @@ testProblems("readParent", `${HEAD}upstream:\n  proxy:`, [
     "4:41 warning: `auth` is a secret written out; use `${env:NAME}` or `${file:PATH}`",
   ],
 ]);
+
+test("checkHandOver: a network of another file is held to the same", (context) => {
+  const directory = mkdtempSync(join(tmpdir(), "sallyport-parent-"));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const [file, network] = [join(directory, "c.yaml"), join(directory, "n.yaml")];
+  writeFileSync(file, `${HEAD}upstream: { proxy: { url: http://p.example, resolve: parent } }\n`);
+  writeFileSync(network, 'allowlist: [ { domain: "*.a.example" } ]\n');
+  assert.deepEqual(linesOf(loadConfigWithNetwork(file, network, 1)), [`1:16 ${WILD}`]);
+});
 
 testProblems("checkHandOver", "version: 1\n", [
   [

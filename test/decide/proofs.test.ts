@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { parseHostname } from "../../src/base/hostname.ts";
 import { parseIpAddress } from "../../src/base/ip.ts";
-import { mintDialable, mintPermit } from "../../src/decide/proofs.ts";
+import { mintDialable, mintHandedOver, mintPermit } from "../../src/decide/proofs.ts";
 import { ask, known } from "./build.ts";
 
 test("mintPermit: carries exactly what it was given", () => {
@@ -15,4 +16,11 @@ test("mintDialable: is one address and port, and stays so", () => {
   const dialable = mintDialable(address, 443);
   assert.deepEqual({ ...dialable }, { address, port: 443 });
   assert.equal(Object.isFrozen(dialable), true);
+});
+
+test("mintHandedOver: is one name and port, and stays so", () => {
+  const host = known(parseHostname("api.example.com"), "");
+  const handed = mintHandedOver(host, 443);
+  assert.deepEqual({ ...handed }, { host, port: 443 });
+  assert.equal(Object.isFrozen(handed), true);
 });

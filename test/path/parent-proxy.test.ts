@@ -4,6 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
+import { fileURLToPath } from "node:url";
 import { askInside, askPlain, head, inside } from "../support/ask.ts";
 import { fromEnv, type Gate, type GateConfig, SECRET, startGate } from "../support/gate.ts";
 import { openH2 } from "../support/h2-client.ts";
@@ -11,10 +12,12 @@ import { createH2Origin } from "../support/h2-origin.ts";
 import { type Message, oneValue, statusOf, valuesOf } from "../support/message-reader.ts";
 import { createOrigin, type Origin, respond } from "../support/origin.ts";
 import { createInternet, type Internet, PUBLIC_V4 } from "../support/private-internet.ts";
+import { run } from "../support/programs.ts";
 import { assertFailed, assertRefused } from "../support/refusal.ts";
 import { CREDENTIALS, FORBIDDEN, SQUID, SQUID_PORT, type Squid, startSquid } from "../support/squid.ts";
 import { dial, dialThrough } from "../support/wire-client.ts";
 
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const HOST = "api.example.com";
 const TUNNEL = "tunnel.example.com";
 const DIRECT = "direct.example.com";
@@ -199,6 +202,31 @@ describe("a parent proxy", () => {
     await squid.until((line) => line === `CONNECT ${TUNNEL}:80 gate 200`);
   });
 
+  test("makes explain say what enforcement does", async () => {
+    const { network, ...rest } = configWith({ resolve: "parent" });
+    const { allowlist } = network as { allowlist: readonly object[] };
+    await gate.reload({ ...rest, network: { allowlist: [...allowlist, { domain: "intranet" }] } });
+    for (const host of [TUNNEL, DIRECT, "intranet", "localhost", "other.example.com"]) {
+      const answer = await plain(host);
+      const command = [
+        process.execPath,
+        MAIN,
+        "explain",
+        `http://${host}/`,
+        "--json",
+        "--config",
+        gate.configFile,
+      ];
+      const { stdout } = await run(internet, command, { env: { NODE_NO_WARNINGS: "1" } });
+      const { verdict, reason } = JSON.parse(stdout) as Record<string, string>;
+      const enforced = oneValue(answer, "x-sallyport-reason") ?? "rule-allows";
+      assert.deepEqual(
+        [host, reason, verdict],
+        [host, enforced, statusOf(answer) === 403 ? "deny" : "allow"],
+      );
+    }
+  });
+
   test("behind TLS is spoken to over TLS, and only with its own certificate", async () => {
     await gate.reload(configWith({ url: "https://secure.example.com:3129" }));
     assert.equal((await plain(TUNNEL)).body, "GET / HTTP/1.1");
@@ -206,7 +234,9 @@ describe("a parent proxy", () => {
     await gate.reload(configWith({ url: `https://${SECURE}:3129` }));
     assertFailed(await plain(TUNNEL), 502, "E_UPSTREAM_TLS");
   });
+});
 
+describe("a parent proxy that does not serve us", () => {
   test("that wants other credentials is a 502 without its words", async () => {
     for (const auth of [fromEnv("WRONG"), null]) {
       const { upstream, ...rest } = configWith({});
