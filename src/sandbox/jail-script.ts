@@ -80,8 +80,9 @@ function innerScript(plan: JailPlan): string {
     `${MKDIR} ${quoted(plan.own)}`,
     command(mount, "-n", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev,size=16m", "sallyport", plan.own),
     helper,
-    ...plan.shown.map(({ from, at }) => bind(from, at)),
     command(mount, "-n", "-o", "remount,bind,ro,nosuid,nodev", plan.own),
+    // Bound only now, each is read-only too: the command owns these files, and could else make them writable.
+    ...plan.shown.map(({ from, at }) => bind(from, at)),
     // Masks come last: a directory bound over itself would show what was masked in it.
     ...readOnly,
     ...plan.masked.map((path) => bind("/dev/null", path)),
