@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CREDENTIAL_TYPES } from "../../src/config/credentials.ts";
-import { configOf, testProblems } from "./support.ts";
+import { configOf, problemsIn, testProblems } from "./support.ts";
 
 const HEAD = "version: 1\nnetwork: { allowlist: [ { domain: a.example, credential: c } ] }\ncredentials:";
 
@@ -79,3 +79,21 @@ test("readRule: the credential comes first and the transform is on top of it", (
 test("readCredentials: seven kinds", () => {
   assert.equal(CREDENTIAL_TYPES.length, 7);
 });
+
+const SHARED =
+  "Several workers use the refresh token of `c`; where it is good for one use, write `workers: 1` or keep it in a `${file:PATH}` that the gate may write";
+for (const [name, workers, token, expected] of [
+  ["a variable, and a worker for each core", "", "${env:R}", [`4:7 warning: ${SHARED}`]],
+  ["a part of it from a file", "", "r${file:r}", [`4:7 warning: ${SHARED}`]],
+  ["a file", "", "${file:r}", []],
+  ["one worker", "workers: 1\n", "${env:R}", []],
+] as const) {
+  test(`lintCredentials: a refresh token that is good for one use: ${name}`, () => {
+    const text = `version: 1
+network: { allowlist: [ { domain: a.example, credential: c } ] }
+credentials:
+  - { id: c, type: oauth2, client_id: i, refresh_token: "${token}", token_url: "https://auth.example.com/" }
+${workers}`;
+    assert.deepEqual(problemsIn(text), expected);
+  });
+}
