@@ -71,7 +71,7 @@ function swapField({ key, value }: Field, swaps: Swaps, pattern: RegExp): string
   const plain = replace(value, pattern, (needle) => swaps.value(needle, "header", key));
   // RFC 7617: a user and a password, and one of them may be a placeholder.
   const basic = /^(basic +)([A-Za-z0-9+/]+=*) *$/i.exec(plain);
-  const inside = basic === null ? "" : Buffer.from(basic[2] ?? "", "base64").toString("latin1");
+  const inside = basic === null ? "" : Buffer.from(basic[2] as string, "base64").toString("latin1");
   const after = replace(inside, pattern, (needle) => swaps.value(needle, "header", key));
   if (after !== inside) return `${basic?.[1]}${Buffer.from(after, "latin1").toString("base64")}`;
   if (plain === value && escapedHolds(value, swaps.needles)) throw new Refusal("placeholder-misplaced");

@@ -29,6 +29,7 @@ export interface Entry {
   readonly intercept?: "auto" | "always" | "never";
   readonly transform?: Readonly<Record<string, string>>;
   readonly scrub?: false;
+  readonly client_certificate?: string;
 }
 
 export interface Net {
@@ -158,6 +159,7 @@ function ruleSource(entry: Entry): RuleSource {
     private: entry.private ?? false,
     intercept: entry.intercept ?? "auto",
     ...(entry.scrub === false ? { scrub: false } : {}),
+    ...(entry.client_certificate === undefined ? {} : { certificate: entry.client_certificate }),
     injections: Object.keys(entry.transform ?? {}).map((name) => ({
       field: name,
       key: name.toLowerCase(),

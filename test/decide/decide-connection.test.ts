@@ -19,6 +19,7 @@ test("decideConnection: what needs the inside is inspected", () => {
     { paths: ["/a"] },
     { transform: { Authorization: "x" } },
     { intercept: "always" },
+    { client_certificate: "c" },
   ];
   for (const part of inside) assert.equal(fate({ domain: "a.example.com", ...part }), "inspect");
 });

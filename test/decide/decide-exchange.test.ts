@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { decideConnection } from "../../src/decide/decide-connection.ts";
 import { decideExchange } from "../../src/decide/decide-exchange.ts";
 import type { Policy } from "../../src/decide/policy.ts";
 import type { Reason } from "../../src/model/decision.ts";
@@ -177,3 +178,13 @@ function one(entry: Entry): Policy {
 function reason(url: string, policy: Policy): Reason {
   return decideExchange(ask(url), policy).reason;
 }
+
+test("decideExchange: a client certificate goes over TLS alone, with the permit and with the dial before it", () => {
+  const network = { allowlist: [{ domain: "a.example.com", client_certificate: "c" }] };
+  const policy = buildPolicy({ network });
+  const allowed = decideExchange(ask("https://a.example.com/", { method: "TRACE" }), policy);
+  assert.equal(allowed.verdict === "allow" && allowed.permit.certificate, "c");
+  assert.equal(decideExchange(ask("http://a.example.com/"), policy).reason, "plaintext-secret");
+  const inspected = decideConnection(outside(ask("https://a.example.com/")), policy);
+  assert.equal(inspected.verdict === "inspect" && inspected.permit.certificate, "c");
+});

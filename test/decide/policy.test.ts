@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { parseHostname } from "../../src/base/hostname.ts";
 import { compilePolicy } from "../../src/decide/policy.ts";
 import { Failure } from "../../src/model/failure.ts";
 import type { PolicySource } from "../../src/model/policy.ts";
@@ -83,6 +84,20 @@ test("compilePolicy: 100,000 rules compile in a moment", () => {
   assert.equal(policy.network?.rules.size, 100_000);
   // Microseconds of this process: what others do on the machine does not count. Measured: about 0.3 s.
   assert.ok(user + system < 3_000_000, `${user + system} µs`);
+});
+
+test("compilePolicy: the parent proxy is one of the gate's own endpoints", () => {
+  const host = parseHostname("proxy.example.com");
+  assert.ok(host);
+  const parent = {
+    scheme: "http",
+    destination: { kind: "name", host, port: 3128 },
+    auth: undefined,
+    bypass: [],
+    resolve: "local",
+  } as const;
+  const { endpoints } = compilePolicy({ ...buildSource({ network: {} }), parent });
+  assert.deepEqual([...endpoints], ["proxy.example.com 3128"]);
 });
 
 test("compilePolicy: the gate's own endpoints are known, hooks' and the webhook's", () => {
