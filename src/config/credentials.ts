@@ -81,8 +81,8 @@ function lintRotation({ report, credentials, templates }: Scope, workers: number
   if (workers === 1) return;
   for (const { id, at, token } of credentials.values()) {
     if (token?.kind !== "oauth2" || token.refreshToken === undefined) continue;
-    const template = templates.get(token.refreshToken) ?? [];
-    if (template.length === 1 && template[0]?.kind === "file") continue;
+    const template = templates.get(token.refreshToken);
+    if (template?.length === 1 && template[0]?.kind === "file") continue;
     report.warn(
       at,
       `Several workers use the refresh token of ${quoteName(id)}; where it is good for one use, write \`workers: 1\` or keep it in a \`\${file:PATH}\` that the gate may write`,
@@ -107,13 +107,13 @@ function readCredential(scope: Scope, node: TreeNode): CredentialEntry | undefin
 }
 
 function checkKeys({ scope, fields }: Reader, type: CredentialType): boolean {
-  const [needed, optional] = CREDENTIAL_NEEDS[type] as readonly (readonly string[])[];
-  const known = ["id", "type", ...(needed ?? []), ...(optional ?? [])];
+  const [needed, optional] = CREDENTIAL_NEEDS[type] as readonly [readonly string[], readonly string[]];
+  const known = ["id", "type", ...needed, ...optional];
   let complete = true;
   for (const key of CREDENTIAL_KEYS) {
     if (fields.has(key) && !known.includes(key)) {
       scope.report.error(fields.keyAt(key), `A credential of type \`${type}\` has no \`${key}\``);
-    } else if (!fields.has(key) && needed?.includes(key) === true) {
+    } else if (!fields.has(key) && needed.includes(key)) {
       complete = false;
       scope.report.error(fields.at, `A credential of type \`${type}\` needs a \`${key}\``);
     }

@@ -56,3 +56,15 @@ testProblems("readPlaceholder", "version: 1\n", [
     "2:86 Only a credential of type `environment_variable` has a placeholder to put here",
   ],
 ]);
+
+testProblems(
+  "header_name",
+  "version: 1\nnetwork: { allowlist: [ { domain: a.example, credential: c } ] }\ncredentials:\n",
+  [
+    [
+      "what is no token",
+      '  - { id: c, type: bearer_token, token: "${env:T}", header_name: "a b" }\n',
+      "4:66 `a b` cannot carry a secret: it is not a field name",
+    ],
+  ],
+);
