@@ -3,12 +3,9 @@ import { readId } from "./entry.ts";
 import { type Fields, readList, readMap, readText } from "./expect.ts";
 import { CLIENT_CERTIFICATE_KEYS } from "./keys.ts";
 import { nearest, quoteName, type Report } from "./report.ts";
-import type { Scope } from "./scope.ts";
+import type { ClientCertificates, Scope } from "./scope.ts";
 import { readTemplate } from "./template.ts";
 import type { Position, TreeNode } from "./tree.ts";
-
-/** By id, where each stands. */
-export type ClientCertificates = ReadonlyMap<string, Position>;
 
 type Key = (typeof CLIENT_CERTIFICATE_KEYS)[number];
 

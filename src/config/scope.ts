@@ -3,7 +3,6 @@ import type { Template } from "../model/config.ts";
 import type { PlaceholderSource, TokenSource, VaultSource } from "../model/credential.ts";
 import type { Injection } from "../model/decision.ts";
 import type { AddressRange, ParentSource } from "../model/policy.ts";
-import type { ClientCertificates } from "./client-certificates.ts";
 import type { Report } from "./report.ts";
 import type { Position } from "./tree.ts";
 
@@ -38,3 +37,6 @@ export interface CredentialEntry {
   readonly token?: TokenSource;
   used: boolean;
 }
+
+/** Client certificates by id, where each stands. */
+export type ClientCertificates = ReadonlyMap<string, Position>;

@@ -5,14 +5,14 @@ import { parseIpAddress } from "../base/ip.ts";
 import type { Config } from "../model/config.ts";
 import type { IpAddress } from "../model/exchange.ts";
 import type { AddressRange, ParentSource } from "../model/policy.ts";
-import { type ClientCertificates, readClientCertificates } from "./client-certificates.ts";
+import { readClientCertificates } from "./client-certificates.ts";
 import { parseEndpoint } from "./endpoint.ts";
 import { present, readMap, readText, readTexts } from "./expect.ts";
 import { DNS_KEYS, UPSTREAM_KEYS } from "./keys.ts";
 import { readParent } from "./parent.ts";
 import { readAddresses, readOpenRanges, readRanges } from "./ranges.ts";
 import { quoteName, type Report } from "./report.ts";
-import type { Scope } from "./scope.ts";
+import type { ClientCertificates, Scope } from "./scope.ts";
 import type { MapEntry, TreeNode } from "./tree.ts";
 
 export interface Upstream extends Pick<Config, "upstream"> {
