@@ -52,6 +52,8 @@ test("vault: another file's network may have secrets of it too", () => {
   );
   const result = loadConfigWithNetwork(file, network, 1);
   assert.ok(result.ok, linesOf(result).join("\n"));
+  writeFileSync(network, "[");
+  assert.equal(loadConfigWithNetwork(file, network, 1).ok, false);
   assert.deepEqual(
     [...result.config.templates].filter(([, template]) => template.some(({ kind }) => kind === "vault"))
       .length,
