@@ -141,6 +141,8 @@ function isMilder({ start, framing }: Message, text: string): boolean {
   const body = text.slice(text.indexOf("\r\n\r\n", 2));
   return (
     (!/^[1-5][0-9][0-9]$/.test(start[0]) && !METHODS.includes(start[0])) ||
+    // RFC 3986 section 3.1 lets a scheme have digits; Node knows letters alone, and the gate `http` and `https`.
+    /^[A-Za-z]+[0-9+.-][A-Za-z0-9+.-]*:/.test(start[1]) ||
     (framing.kind === "chunked" && /\r\n(?:content-length|transfer-encoding):/i.test(body))
   );
 }

@@ -250,6 +250,8 @@ async function gitBackend(request: Message, root: string): Promise<Buffer> {
   });
   const pieces: Buffer[] = [];
   child.stdout.on("data", (piece: Buffer) => void pieces.push(piece));
+  // It may have answered, and ended, before it read all.
+  child.stdin.on("error", () => undefined);
   child.stdin.end(Buffer.from(request.body, "latin1"));
   await once(child, "close");
   const output = Buffer.concat(pieces);

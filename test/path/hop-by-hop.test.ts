@@ -24,7 +24,10 @@ before(async () => {
   const answer = () => respond("ok", status, extra);
   origin = await createOrigin(internet, { tls: [HOST], bound: true, answer });
   plain = await createOrigin(internet, { answer });
-  const allowlist = [{ domain: HOST, transform: { Authorization: SECRET } }, { domain: "plain.example.com" }];
+  const allowlist = [
+    { domain: HOST, transform: { Authorization: SECRET }, scrub: false },
+    { domain: "plain.example.com" },
+  ];
   gate = await startGate(internet, { network: { allowlist } });
 });
 after(() => internet.close());

@@ -134,6 +134,7 @@ const NET_V6_RULES = [
 async function configure(namespace: Namespace, lines: readonly string[], family?: "-6"): Promise<void> {
   const command = ["ip", ...(family === undefined ? [] : [family]), "-batch", "-"];
   const child = namespace.spawn(command, { stdio: ["pipe", "inherit", "inherit"] });
+  child.stdin?.on("error", () => undefined);
   child.stdin?.end(`${lines.join("\n")}\n`);
   const [code] = await once(child, "exit");
   if (code !== 0) throw new Error(`ip ended with ${code}`);
