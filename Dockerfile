@@ -39,5 +39,5 @@ EXPOSE 8080 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:9464/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/opt/sallyport/src/main.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=32", "/opt/sallyport/src/main.ts"]
 CMD ["serve", "--config", "/etc/sallyport/sallyport.yaml"]

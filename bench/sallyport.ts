@@ -8,6 +8,8 @@ import { PROXY } from "../test/support/wire-client.ts";
 import type { Contender } from "./contender.ts";
 import { INJECTED_HOST, TUNNELLED_HOST } from "./workloads.ts";
 
+/** As `bin/sallyport` starts it. */
+const AS_LAUNCHED = "--max-semi-space-size=32";
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 export interface SallyportOptions {
@@ -22,7 +24,7 @@ export async function startSallyport(
 ): Promise<Contender> {
   const records = join(internet.directory, "records.jsonl");
   rmSync(records, { force: true });
-  const program = ["taskset", "-c", String(core), process.execPath, ...nodeArgs, MAIN];
+  const program = ["taskset", "-c", String(core), process.execPath, AS_LAUNCHED, ...nodeArgs, MAIN];
   const gate = await startGate(internet, configOf(records), { program });
   return {
     pid: gate.pid,
