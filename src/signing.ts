@@ -10,6 +10,9 @@ import type { SigningKeys } from "./secrets/sigv4.ts";
 import { claimedHash, signableOf, TRAILING, withSignature } from "./transform/signable.ts";
 
 const UNSIGNED = "UNSIGNED-PAYLOAD";
+/** A pair of a form that may be its action: either half may be percent-encoded. */
+const ACTION = /(?:^|&)([A%][^=&]{0,17}=[^&]{1,90})/g;
+const SESSION = /^(?:AssumeRo|GetSessionToken|GetFederationToken)/;
 
 export function signingOf({ injections }: Permit): SigningSource | undefined {
   return injections.find(({ signing }) => signing !== undefined)?.signing;
@@ -49,8 +52,8 @@ export async function sign(
 
 /** A form can ask for a session as a query can. */
 export function refuseBody(permit: Permit, body: Buffer): Denial | undefined {
-  const asks = /(?:^|&)Action=(?:AssumeRole|GetSessionToken|GetFederationToken)/.test(
-    body.toString("latin1", 0, 4_096),
+  const asks = [...body.toString("latin1").matchAll(ACTION)].some(([, pair]) =>
+    SESSION.test(new URLSearchParams(pair).get("Action") ?? ""),
   );
   return asks ? refused(permit, "Credentials cannot be used to get others") : undefined;
 }

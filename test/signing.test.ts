@@ -71,3 +71,10 @@ test("refuseBody: a form that asks for a session", () => {
   assert.equal(refuseBody(PERMIT, Buffer.from("Version=1&Action=AssumeRoleWithSAML"))?.reason, "rule-denies");
   assert.equal(refuseBody(PERMIT, Buffer.from("Action=ListUsers")), undefined);
 });
+
+test("refuseBody: however the form writes it, and wherever in it", () => {
+  const padded = `x=${"a".repeat(5_000)}&Action=AssumeRole`;
+  for (const body of ["Action=%41ssumeRole", "%41ction=AssumeRole", padded, "Action=AssumeRoot"])
+    assert.equal(refuseBody(PERMIT, Buffer.from(body))?.reason, "rule-denies", body.slice(-24));
+  assert.equal(refuseBody(PERMIT, Buffer.from("Note=Action%3DAssumeRole")), undefined);
+});

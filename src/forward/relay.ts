@@ -200,6 +200,8 @@ class Relay implements Relaying {
     if (this.#over) return;
     // An answer that comes before the request is whole is final: the rest of the request has no reader.
     if (!this.#requestWhole) this.#inbound.closeAfter();
+    // A coded body may end before the upstream does: what follows has no reader, and nobody would end it.
+    if (!this.#upstreamDone) this.#outbound.abort();
     this.#inbound.end(trailers);
     this.#settle({ kind: "relayed", ...this.#counts() });
   }

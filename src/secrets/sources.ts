@@ -90,7 +90,7 @@ function nameOf(part: OutsidePart): string {
     case "file":
       return `file:${part.path}${part.lines === true ? " lines" : ""}`;
     case "exec":
-      return `exec:${part.command.join(" ")}`;
+      return `exec:${JSON.stringify(part.command)}`;
     case "vault":
       return `vault:${part.mount}/${part.path}#${part.field}${part.lines === true ? " lines" : ""}`;
     case "minted":

@@ -80,7 +80,7 @@ function mintsSessions(head: RequestHead, query: Parts["query"]): boolean {
   const actions = query["Action"] ?? [];
   return (
     /(?:^|\.)sts[.-]/i.test(host) ||
-    actions.some((action) => /^(?:AssumeRole|GetSessionToken|GetFederationToken)/.test(action))
+    actions.some((action) => /^(?:AssumeRo|GetSessionToken|GetFederationToken)/.test(action))
   );
 }
 

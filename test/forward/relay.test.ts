@@ -102,6 +102,16 @@ test("relay breaks the exchange off where a stage fails, and leaves an upstream 
   assert.equal(log.length, length, "what is over takes nothing more");
 });
 
+test("relay lets go of an upstream that goes on after the stage found the body's end", async () => {
+  const { made, stage } = stageOf();
+  const { upstream, log, done } = begin({ answer: (head, framing) => ({ head, framing, body: stage }) });
+  upstream.head(answer(200), TEN);
+  upstream.data(Buffer.from("abcde"));
+  made[0]?.finish();
+  assert.equal((await done).kind, "relayed");
+  assert.equal(log.includes("up abort"), true);
+});
+
 test("relay passes interim answers on through the leg's hands", () => {
   const { upstream, log } = begin({ response: (head) => ({ ...head, phrase: "Changed" }) });
   upstream.informed(answer(103));

@@ -7,7 +7,7 @@ import { after, test } from "node:test";
 import type { Template } from "../../src/model/config.ts";
 import type { Reading } from "../../src/secrets/secret-file.ts";
 import { createSecrets } from "../../src/secrets/secrets.ts";
-import type { Origins } from "../../src/secrets/sources.ts";
+import type { Origins, SuppliedPart } from "../../src/secrets/sources.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sallyport-sources-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -96,4 +96,15 @@ test("hold: what a caller holds is kept out of print", () => {
   const { secrets } = secretsOf({});
   secrets.hold("me", "a-refresh-token");
   assert.equal(secrets.redact("a-refresh-token"), "[redacted]");
+});
+
+test("exec: two commands whose words read alike are two sources", () => {
+  const supply = (part: SuppliedPart) => {
+    const reading: Reading = { ok: true, value: JSON.stringify(part.kind === "exec" && part.command) };
+    return () => reading;
+  };
+  const a = [{ kind: "exec", command: ["/bin/x", "a b"] }] as const;
+  const b = [{ kind: "exec", command: ["/bin/x", "a", "b"] }] as const;
+  const { secrets } = secretsOf({ a, b }, { supply });
+  assert.notDeepEqual(secrets.render("a"), secrets.render("b"));
 });
