@@ -17,6 +17,7 @@ export interface Granted {
 /** Where the endpoint does not say. */
 const DEFAULT_LIFETIME = 600_000;
 const MAX_LIFETIME = 86_400_000;
+const MIN_LIFETIME = 1_000;
 
 /** RFC 6749 section 5. Throws an error with what is wrong, of which nothing but a known error code is the endpoint's. */
 export function readGrant({ status, text }: TokenAnswer, field: "access_token" | "id_token"): Granted {
@@ -57,7 +58,8 @@ function lifetimeOf(seconds: unknown): number {
   if (typeof value !== "number" || !Number.isFinite(value) || value <= 0) {
     throw new Error("The token that came has expired already");
   }
-  return Math.min(value * 1_000, MAX_LIFETIME);
+  // A shorter one would be over before it is used, and asked for again for ever.
+  return Math.min(Math.max(value * 1_000, MIN_LIFETIME), MAX_LIFETIME);
 }
 
 /** RFC 6749 section 5.2: one of a closed set, so nothing else of the answer is printed. */

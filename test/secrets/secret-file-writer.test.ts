@@ -1,4 +1,4 @@
-/** The new secret is there whole, as closed as the old one; what fails leaves the old one. */
+/** The new secret is there whole, in the very file of the old one, and as closed; what fails leaves the old one. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,6 +16,16 @@ test("writeSecretFile: replaces the file, for its owner alone", () => {
   assert.equal(readFileSync(path, "utf8"), "new\n");
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.deepEqual(readdirSync(folder), ["token"]);
+});
+
+test("writeSecretFile: it is the same file, so that what is mounted over it stays", () => {
+  const path = join(folder, "token");
+  const before = statSync(path).ino;
+  for (const secret of ["a longer one than that before", "short"]) {
+    assert.equal(writeSecretFile(path, secret), undefined);
+    assert.equal(readFileSync(path, "utf8"), `${secret}\n`);
+  }
+  assert.equal(statSync(path).ino, before);
 });
 
 test("writeSecretFile: a file that is not there is not made", () => {
