@@ -47,7 +47,8 @@ before(async () => {
   built = await build(internet);
   gate = await startGate(internet, { network: NETWORK });
   setup = setUpJail(internet, { network: NETWORK });
-  explicitEnv = { ...(await trustVariables()), ...proxyVariables() };
+  // Node.js reads the proxy variables where this one says so.
+  explicitEnv = { ...(await trustVariables()), ...proxyVariables(), NODE_USE_ENV_PROXY: "1" };
 });
 after(() => internet.close());
 

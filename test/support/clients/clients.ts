@@ -12,7 +12,7 @@ export interface Row {
 }
 
 const HERE = join(import.meta.dirname, "programs");
-const NODE = `NODE_USE_ENV_PROXY=1 NODE_NO_WARNINGS=1 '${process.execPath}' '${HERE}/node.mjs'`;
+const NODE = `'${process.execPath}' '${HERE}/node.mjs'`;
 const PYTHON = "/usr/bin/python3";
 const CURL = "curl -sS --fail-with-body --max-time 20";
 /** `${HTTPS_PROXY:+…}` is there only where the proxy is set. */
