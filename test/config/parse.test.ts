@@ -253,6 +253,8 @@ test("parseYaml: any text is read or refused, and never throws", () => {
 test("parseYaml: any JSON is read as what it says", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+      // A merge key is refused, and has a test of its own.
+      fc.pre(!JSON.stringify(value).includes('"<<":'));
       const parsed = parseYaml(JSON.stringify(value));
       assert.ok(parsed.ok);
       assert.deepEqual(plain(parsed.root), JSON.parse(JSON.stringify(value)));

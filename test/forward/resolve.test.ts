@@ -294,16 +294,21 @@ function over(context: TestContext, options: Partial<ResolverOptions>): Rig {
 /** Where a test's DNS server lives: one free port of the loopback interface, the same for UDP and TCP. */
 function loopback(): { net: Namespace; endpoint(): string } {
   let port = 0;
+  let server = createServer();
   const net = {
+    /** A port that both protocols have free. */
     async bind(host: string) {
-      const datagrams = createSocket("udp4").bind(0, host);
-      await once(datagrams, "listening");
-      port = datagrams.address().port;
-      return datagrams;
+      for (;;) {
+        server = createServer().listen(0, host);
+        await once(server, "listening");
+        port = (server.address() as AddressInfo).port;
+        const datagrams = createSocket("udp4").bind(port, host);
+        const bound = await once(datagrams, "listening").catch(() => undefined);
+        if (bound !== undefined) return datagrams;
+        server.close();
+      }
     },
-    async listen(host: string) {
-      const server = createServer().listen(port, host);
-      await once(server, "listening");
+    async listen() {
       return server;
     },
   };
