@@ -17,6 +17,8 @@ interface Compiled {
 
 /** By the injections of a rule, which are one list for as long as its policy lives. */
 const COMPILED = new WeakMap<readonly Injection[], Compiled>();
+/** By the names of the secrets, for lists made for one exchange: as many as the config has ways to combine them. */
+const BY_NAMES = new WeakMap<Secrets, Map<string, Compiled>>();
 
 /** What a leg is searched with. */
 export interface Search {
@@ -66,8 +68,21 @@ function telling(needles: Needles, found: () => void): Needles {
 function needlesOf(injections: readonly Injection[], { secrets, generation }: Search): Needles | undefined {
   const known = COMPILED.get(injections);
   if (known?.secrets === secrets && known.generation === generation) return known.needles;
-  const texts = secrets.needles(injections.map(({ secret }) => secret));
-  const needles = compileNeedles(texts.filter(({ length }) => length >= 8).flatMap(secretForms));
-  COMPILED.set(injections, { secrets, generation, needles });
-  return needles;
+  const names = injections.map(({ secret }) => secret);
+  const kept = BY_NAMES.get(secrets) ?? new Map<string, Compiled>();
+  BY_NAMES.set(secrets, kept);
+  const all = names.join(" ");
+  const before = kept.get(all);
+  const compiled = before?.generation === generation ? before : compile(names, { secrets, generation });
+  kept.set(all, compiled);
+  COMPILED.set(injections, compiled);
+  return compiled.needles;
+}
+
+function compile(
+  names: readonly string[],
+  { secrets, generation }: Pick<Search, "secrets" | "generation">,
+): Compiled {
+  const texts = secrets.needles(names).filter(({ length }) => length >= 8);
+  return { secrets, generation, needles: compileNeedles(texts.flatMap(secretForms)) };
 }

@@ -194,7 +194,8 @@ export function renderInjections(permit: Permit, secrets: Secrets): Rendered {
     if (!rendered.ok && rendered.whenKnown !== undefined) return { wait: rendered.whenKnown };
     if (!rendered.ok) return { denial: { ...deny("secret-unavailable"), rule: permit.rule } };
     if (signing === undefined) injections.push({ field, key, value: rendered.value });
-    generation += `.${rendered.generation}`;
+    // By name: two rules of one host may have two secrets, each of them the first of its kind.
+    generation += ` ${secret}:${rendered.generation}`;
   }
   const shown = permit.certificate === undefined ? undefined : readIdentity(permit.certificate, secrets);
   if (shown?.ok === false) {

@@ -11,7 +11,7 @@ import { ALLOW_KEYS } from "./keys.ts";
 import { outsidersOf } from "./outsiders.ts";
 import { quoteName, type Report } from "./report.ts";
 import type { Scope } from "./scope.ts";
-import { readTransform } from "./transform.ts";
+import { readTransform, samePlace } from "./transform.ts";
 import type { Position, TreeNode } from "./tree.ts";
 
 export interface PlacedRule {
@@ -93,7 +93,7 @@ function readInside(scope: Scope, fields: AllowFields, key: string): Inside {
     methods: optional(fields.get("methods"), (node) => readMethods(scope.report, node)),
     paths: optional(fields.get("paths"), (node) => readPaths(scope, node)),
     // What the operator wrote out is on top of what the credential brings.
-    injections: [...brought.filter(({ key: field }) => !set.some((other) => other.key === field)), ...set],
+    injections: [...brought.filter((one) => !set.some((other) => samePlace(one, other))), ...set],
   };
 }
 

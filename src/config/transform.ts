@@ -37,6 +37,11 @@ export function readTransform(scope: Scope, node: TreeNode, prefix: string): rea
   return injections;
 }
 
+/** Whether both end in one field at origins that cannot tell an underscore from a hyphen. */
+export function samePlace(a: Injection, b: Injection): boolean {
+  return a.key.replaceAll("_", "-") === b.key.replaceAll("_", "-");
+}
+
 function readInjection(
   scope: Scope,
   entry: MapEntry,

@@ -53,6 +53,17 @@ testProblems("useCredential", "version: 1\n", [
   ],
 ]);
 
+test("readRule: a transform wins over the credential in either spelling of the field", () => {
+  const { policy } = configOf(
+    'version: 1\nnetwork: { allowlist: [ { domain: a.example, credential: c, transform: { X_Key: "${env:U}" } } ] }\ncredentials: [ { id: c, type: bearer_token, token: "${env:T}", header_name: X-Key } ]\n',
+  );
+  assert.ok(policy.network.kind === "allowlist");
+  assert.deepEqual(
+    policy.network.rules[0]?.injections.map(({ field }) => field),
+    ["X_Key"],
+  );
+});
+
 test("readRule: the credential comes first and the transform is on top of it", () => {
   const { policy, templates } = configOf(
     'version: 1\nnetwork: { allowlist: [ { domain: a.example, credential: c, transform: { X-A: "1" } }, { domain: b.example, credential: c, transform: { authorization: "${env:U}" } } ] }\ncredentials: [ { id: c, type: bearer_token, token: "${env:T}", prefix: "token" } ]\n',
