@@ -356,6 +356,7 @@ function begin(upstream: Upstream, { inbound, door, question, leg, swapped }: Re
     return decision.verdict === "deny" ? decision : refusePeer(decision.permit, peer, force, world);
   };
   const live: Live<InForce> = {
+    slot: undefined,
     holds: (force) => objection(force) === undefined,
     cut: () => relaying.cut(cutOff()),
   };

@@ -41,6 +41,7 @@ const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_FLAG_END_STREAM, NGHTTP2_NO_ERROR } =
 
 export class Http2Connection implements StreamHost, Expiring {
   deadline: number;
+  slot: number | undefined = undefined;
   readonly #session: ServerHttp2Session;
   readonly #socket: TLSSocket;
   readonly #transport: Socket;

@@ -45,6 +45,7 @@ export class Http2Inbound implements Inbound, Expiring {
   readonly framing: Framing;
   responded: number | undefined = undefined;
   deadline = Number.POSITIVE_INFINITY;
+  slot: number | undefined = undefined;
   readonly #stream: ServerHttp2Stream;
   readonly #around: StreamSurroundings;
   readonly #ending: Ending;
@@ -249,6 +250,8 @@ export class Http2Inbound implements Inbound, Expiring {
     this.deadline = Number.POSITIVE_INFINITY;
     this.#around.deadlines.remove(this);
     this.#around.host.released();
+    this.#events = undefined;
+    this.#onLost = undefined;
   };
 
   #break(failure: Failure): void {

@@ -25,6 +25,7 @@ type State = "head" | "full" | "exchange" | "lingering" | "detached" | "closed";
 
 export class Http1Connection implements InboundHost, Expiring {
   deadline: number;
+  slot: number | undefined = undefined;
   readonly #socket: Duplex;
   readonly #transport: Socket;
   readonly #door: Door;

@@ -1,5 +1,6 @@
 /** One coarse clock for every connection, so that a step costs a store and not a timer. Pure: it is told the time. */
 import type { Deadlines, Expiring } from "../model/deadline.ts";
+import { Roster } from "./roster.ts";
 
 export interface TickingDeadlines extends Deadlines {
   /** Moves the clock on and wakes what has expired. Milliseconds, monotonic. */
@@ -7,20 +8,20 @@ export interface TickingDeadlines extends Deadlines {
 }
 
 export function createDeadlines(start: number): TickingDeadlines {
-  const entries = new Set<Expiring>();
+  const entries = new Roster<Expiring>();
   let current = start;
   return {
     now: () => current,
-    add: (entry) => void entries.add(entry),
-    remove: (entry) => void entries.delete(entry),
+    add: (entry) => entries.add(entry),
+    remove: (entry) => void entries.remove(entry),
     tick(now) {
       current = now;
-      for (const entry of entries) {
-        if (entry.deadline > now) continue;
+      entries.each((entry) => {
+        if (entry.deadline > now) return;
         // Once: whoever is woken and still wants a deadline sets another.
         entry.deadline = Number.POSITIVE_INFINITY;
         entry.expired();
-      }
+      });
     },
   };
 }

@@ -1,6 +1,8 @@
 /** What is under way and must be decided again when the policy changes. Pure. */
 
-export interface Live<P> {
+import { type Enrolled, Roster } from "./roster.ts";
+
+export interface Live<P> extends Enrolled {
   /** Whether `policy` still allows it. */
   holds(policy: P): boolean;
   /** Ends it at once. */
@@ -8,7 +10,7 @@ export interface Live<P> {
 }
 
 export class LiveSet<P> {
-  readonly #entries = new Set<Live<P>>();
+  readonly #entries = new Roster<Live<P>>();
 
   get size(): number {
     return this.#entries.size;
@@ -19,25 +21,26 @@ export class LiveSet<P> {
   }
 
   remove(entry: Live<P>): void {
-    this.#entries.delete(entry);
+    this.#entries.remove(entry);
   }
 
   /** Cuts whatever `policy` no longer allows; returns how many. */
   recheck(policy: P): number {
     let cut = 0;
-    for (const entry of [...this.#entries]) {
-      if (entry.holds(policy)) continue;
-      this.#entries.delete(entry);
+    this.#entries.each((entry) => {
+      if (entry.holds(policy)) return;
+      this.#entries.remove(entry);
       entry.cut();
       cut += 1;
-    }
+    });
     return cut;
   }
 
   /** Cuts everything. */
   clear(): void {
-    const entries = [...this.#entries];
-    this.#entries.clear();
-    for (const entry of entries) entry.cut();
+    this.#entries.each((entry) => {
+      this.#entries.remove(entry);
+      entry.cut();
+    });
   }
 }

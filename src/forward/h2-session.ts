@@ -84,6 +84,7 @@ const AUTHORITY = "https://upstream.invalid";
 
 export class Http2UpstreamSession implements Expiring {
   deadline = Number.POSITIVE_INFINITY;
+  slot: number | undefined = undefined;
   readonly peer: IpAddress | undefined;
   /** Changed while nothing was sent yet, by the pool alone. */
   poolKey: string;

@@ -34,6 +34,7 @@ export class Http2Upstream implements Upstream, Expiring {
   readonly protocol = "h2";
   readonly reused: boolean;
   deadline = Number.POSITIVE_INFINITY;
+  slot: number | undefined = undefined;
   readonly #session: UpstreamSession;
   readonly #around: { readonly limits: Limits; readonly deadlines: Deadlines };
   #stream: ClientHttp2Stream | undefined = undefined;

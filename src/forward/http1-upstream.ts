@@ -37,6 +37,7 @@ export class Http1Upstream implements Upstream, Expiring {
   readonly peer: IpAddress | undefined;
   readonly websockets = false;
   deadline = Number.POSITIVE_INFINITY;
+  slot: number | undefined = undefined;
   /** Whether it idled before the present exchange. */
   reused = false;
   /** Changed while it idles, by the pool alone. */

@@ -3,6 +3,8 @@
 export interface Expiring {
   /** Monotonic milliseconds; `Infinity`: none. Changed freely by its owner. */
   deadline: number;
+  /** Whose it is to keep: the clock's. */
+  slot?: number | undefined;
   /** Called once the deadline has passed; it may set another. */
   expired(): void;
 }

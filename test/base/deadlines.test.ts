@@ -47,12 +47,14 @@ test("tick wakes again whoever sets another deadline when woken", () => {
 
 test("tick wakes nobody who was removed, be it by another that it woke", () => {
   const deadlines = createDeadlines(0);
-  const [first, second] = [entry(10, () => deadlines.remove(second)), entry(10)];
+  const first: ReturnType<typeof entry> = entry(10, () => deadlines.remove(second));
+  const second: ReturnType<typeof entry> = entry(10, () => deadlines.remove(first));
   const gone = entry(5);
   for (const each of [first, second, gone]) deadlines.add(each);
   deadlines.remove(gone);
   deadlines.tick(10);
-  assert.deepEqual([first.woken, second.woken, gone.woken], [1, 0, 0]);
+  assert.equal(first.woken + second.woken, 1, "in whatever order");
+  assert.equal(gone.woken, 0);
 });
 
 test("add counts an entry once", () => {

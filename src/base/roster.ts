@@ -1,0 +1,50 @@
+/** Who is under way, in no order. Pure. */
+
+/** One that is in at most one roster at a time. */
+export interface Enrolled {
+  /** Kept by its roster; `undefined`: in none. */
+  slot?: number | undefined;
+}
+
+/**
+ * A set for those that come and go thousands of times a second. A `Set` of them is dear: once its table is in V8's
+ * old generation, each table that replaces that one is kept until the next full collection, with all that was in it.
+ */
+export class Roster<T extends Enrolled> {
+  readonly #entries: T[] = [];
+
+  get size(): number {
+    return this.#entries.length;
+  }
+
+  add(entry: T): void {
+    if (this.#holds(entry)) return;
+    entry.slot = this.#entries.push(entry) - 1;
+  }
+
+  /** False where it was not in. */
+  remove(entry: T): boolean {
+    const { slot } = entry;
+    if (slot === undefined || !this.#holds(entry)) return false;
+    const last = this.#entries.pop();
+    if (last !== undefined && last !== entry) {
+      this.#entries[slot] = last;
+      last.slot = slot;
+    }
+    entry.slot = undefined;
+    return true;
+  }
+
+  /** Each that is in from before until its turn; whoever is added meanwhile is not met. */
+  each(visit: (entry: T) => void): void {
+    // From the end: what a removal moves to a free slot has been met.
+    for (let at = this.#entries.length - 1; at >= 0; at -= 1) {
+      const entry = this.#entries[at];
+      if (entry !== undefined) visit(entry);
+    }
+  }
+
+  #holds(entry: T): boolean {
+    return entry.slot !== undefined && this.#entries[entry.slot] === entry;
+  }
+}
