@@ -1,6 +1,7 @@
 /** One stream of a client's HTTP/2 connection: a request, and the answer to it. */
 import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import { type Ending, watchEnd } from "../base/genuine-end.ts";
+import { own, readBody, type StreamOwner } from "../base/stream-owner.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, RequestHead, ResponseHead } from "../model/exchange.ts";
 import { CLIENT_LEFT, Failure } from "../model/failure.ts";
@@ -39,7 +40,7 @@ export interface Incoming {
 const DISMISS_MS = 5;
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
 
-export class Http2Inbound implements Inbound, Expiring {
+export class Http2Inbound implements Inbound, Expiring, StreamOwner {
   readonly protocol = "h2";
   readonly head: RequestHead;
   readonly framing: Framing;
@@ -75,13 +76,8 @@ export class Http2Inbound implements Inbound, Expiring {
     const longLived = request.websocket || isGrpc(fields);
     this.#quiet = longLived ? limits.tunnel_idle_timeout : limits.progress_timeout;
     deadlines.add(this);
-    stream.on("trailers", (_trailers, _flags, pairs) => this.#takeTrailers(pairs));
-    stream.on("wantTrailers", this.#onWantTrailers);
-    stream.on("drain", this.#onDrain);
-    stream.on("aborted", this.#onGone);
-    stream.on("error", this.#onError);
-    stream.on("close", this.#onClose);
-    if (stream.closed) this.#onGone();
+    own(stream, this, ["aborted"]);
+    if (stream.closed) this.onAborted();
   }
 
   start(events: InboundEvents): void {
@@ -91,8 +87,7 @@ export class Http2Inbound implements Inbound, Expiring {
     else if (this.#requestWhole) events.end([]);
     else {
       this.#await();
-      this.#stream.on("data", this.#onData);
-      this.#stream.on("end", this.#onEnd);
+      readBody(this.#stream);
     }
   }
 
@@ -173,6 +168,64 @@ export class Http2Inbound implements Inbound, Expiring {
     this.#close(NGHTTP2_CANCEL);
   }
 
+  // --- StreamOwner ---
+
+  onData(bytes: Buffer): void {
+    if (this.#over) return;
+    this.#around.host.moved();
+    this.#await();
+    this.#events?.data(bytes);
+  }
+
+  onEnd(): void {
+    if (!this.#ending.genuine || this.#requestWhole) return;
+    this.#requestWhole = true;
+    if (this.#over) return;
+    this.#await();
+    this.#events?.end(this.#requestTrailers);
+  }
+
+  onTrailers(pairs: readonly string[]): void {
+    try {
+      this.#requestTrailers = readTrailers(pairs, this.#around.limits, "client");
+    } catch (error) {
+      this.#break(error as Failure);
+      this.#close(constants.NGHTTP2_PROTOCOL_ERROR);
+    }
+  }
+
+  onDrain(): void {
+    this.#blocked = false;
+    if (this.#over) return;
+    this.#await();
+    this.#events?.drained();
+  }
+
+  onWantTrailers(): void {
+    const stream = this.#stream;
+    // A reset ends the writable side too; only the end that we gave it may become END_STREAM.
+    if (!this.#over || stream.closed || stream.destroyed) return;
+    stream.sendTrailers(trailersOf(this.#trailers));
+    if (!this.#requestWhole) setImmediate(this.#dismissRequest);
+  }
+
+  onAborted(): void {
+    if (this.#over) return;
+    const code = this.#stream.rstCode ?? NGHTTP2_NO_ERROR;
+    // A reset without an error in mid-exchange would pass for an end (RFC 9113 section 8.1).
+    const reset = code === NGHTTP2_NO_ERROR ? NGHTTP2_CANCEL : code;
+    const left = { status: CLIENT_LEFT, reset };
+    this.#break(new Failure("E_BAD_REQUEST", "client", "The client went away", left));
+    this.#stream.resume();
+  }
+
+  onClose(): void {
+    this.onAborted();
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.#around.deadlines.remove(this);
+    this.#around.host.released();
+  }
+
   // --- Internal ---
 
   #in(ms: number): number {
@@ -184,45 +237,6 @@ export class Http2Inbound implements Inbound, Expiring {
     this.deadline = this.#requestWhole && !this.#blocked ? Number.POSITIVE_INFINITY : this.#in(this.#quiet);
   }
 
-  readonly #onData = (bytes: Buffer): void => {
-    if (this.#over) return;
-    this.#around.host.moved();
-    this.#await();
-    this.#events?.data(bytes);
-  };
-
-  readonly #onEnd = (): void => {
-    if (!this.#ending.genuine || this.#requestWhole) return;
-    this.#requestWhole = true;
-    if (this.#over) return;
-    this.#await();
-    this.#events?.end(this.#requestTrailers);
-  };
-
-  #takeTrailers(pairs: readonly string[]): void {
-    try {
-      this.#requestTrailers = readTrailers(pairs, this.#around.limits, "client");
-    } catch (error) {
-      this.#break(error as Failure);
-      this.#close(constants.NGHTTP2_PROTOCOL_ERROR);
-    }
-  }
-
-  readonly #onDrain = (): void => {
-    this.#blocked = false;
-    if (this.#over) return;
-    this.#await();
-    this.#events?.drained();
-  };
-
-  readonly #onWantTrailers = (): void => {
-    const stream = this.#stream;
-    // A reset ends the writable side too; only the end that we gave it may become END_STREAM.
-    if (!this.#over || stream.closed || stream.destroyed) return;
-    stream.sendTrailers(trailersOf(this.#trailers));
-    if (!this.#requestWhole) setImmediate(this.#dismissRequest);
-  };
-
   /** RFC 9113 section 8.1: the answer is complete, so the rest of the request has no reader. */
   readonly #dismissRequest = (): void => {
     const stream = this.#stream;
@@ -230,28 +244,6 @@ export class Http2Inbound implements Inbound, Expiring {
     // RST_STREAM overtakes DATA: with END_STREAM still in the queue, the answer would look cut.
     if (stream.state.localClose === 1) this.#close(NGHTTP2_NO_ERROR);
     else setTimeout(this.#dismissRequest, DISMISS_MS).unref();
-  };
-
-  readonly #onGone = (): void => {
-    if (this.#over) return;
-    const code = this.#stream.rstCode ?? NGHTTP2_NO_ERROR;
-    // A reset without an error in mid-exchange would pass for an end (RFC 9113 section 8.1).
-    const reset = code === NGHTTP2_NO_ERROR ? NGHTTP2_CANCEL : code;
-    const left = { status: CLIENT_LEFT, reset };
-    this.#break(new Failure("E_BAD_REQUEST", "client", "The client went away", left));
-    this.#stream.resume();
-  };
-
-  /** Every end is heard at `close`; this listener is there so that an error is never unheard. */
-  readonly #onError = (): void => {};
-
-  readonly #onClose = (): void => {
-    this.#onGone();
-    this.deadline = Number.POSITIVE_INFINITY;
-    this.#around.deadlines.remove(this);
-    this.#around.host.released();
-    this.#events = undefined;
-    this.#onLost = undefined;
   };
 
   #break(failure: Failure): void {

@@ -6,13 +6,14 @@ import {
   sensitiveHeaders,
 } from "node:http2";
 import { type Ending, watchEnd } from "../base/genuine-end.ts";
+import { own, readBody, type StreamOwner } from "../base/stream-owner.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
 import { asFailure, Failure } from "../model/failure.ts";
 import type { OutboundEvents, Raw, Upstream } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import { isGrpc } from "../wire/grpc.ts";
-import { readTrailers, trailersOf } from "../wire/h2-fields.ts";
+import { type Pairs, readTrailers, trailersOf } from "../wire/h2-fields.ts";
 import { isUpgrade, renderH2Request } from "../wire/h2-request.ts";
 import { endsWithHead, readH2Response } from "../wire/h2-response.ts";
 
@@ -30,7 +31,7 @@ export interface UpstreamSession {
 const { NGHTTP2_CANCEL, NGHTTP2_FLAG_END_STREAM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
 const { NGHTTP2_REFUSED_STREAM } = constants;
 
-export class Http2Upstream implements Upstream, Expiring {
+export class Http2Upstream implements Upstream, Expiring, StreamOwner {
   readonly protocol = "h2";
   readonly reused: boolean;
   deadline = Number.POSITIVE_INFINITY;
@@ -135,6 +136,63 @@ export class Http2Upstream implements Upstream, Expiring {
     this.#fail(new Failure("E_TIMEOUT", "upstream", "The upstream took too long to answer"), false);
   }
 
+  // --- StreamOwner ---
+
+  onInterim(pairs: Pairs): void {
+    this.#guard(() => this.#inform(pairs));
+  }
+
+  onResponse(pairs: Pairs, flags: number, fields: object): void {
+    const sensitive: readonly string[] | undefined = Reflect.get(fields, sensitiveHeaders);
+    this.#guard(() => this.#begin(pairs, flags, sensitive));
+  }
+
+  onTrailers(pairs: Pairs): void {
+    this.#guard(() => {
+      this.#responseTrailers = readTrailers(pairs, this.#around.limits, "upstream");
+    });
+  }
+
+  onData(bytes: Buffer): void {
+    if (this.#events === undefined) return;
+    this.#touch();
+    if (this.#owed !== undefined) this.#owed -= bytes.length;
+    this.#events.data(bytes);
+  }
+
+  onEnd(): void {
+    const events = this.#events;
+    if (events === undefined || !this.#answered || !this.#isWhole()) return;
+    this.#events = undefined;
+    events.end(this.#responseTrailers);
+    // An answer that came before the request was whole: nobody reads the rest.
+    if (!this.#sent) this.#close(NGHTTP2_CANCEL);
+  }
+
+  onDrain(): void {
+    this.#events?.drained();
+  }
+
+  onWantTrailers(): void {
+    const stream = this.#stream;
+    // A reset ends the writable side too; only the end that we gave it may become END_STREAM.
+    if (!this.#sent || stream === undefined || stream.closed || stream.destroyed) return;
+    stream.sendTrailers(trailersOf(this.#trailers));
+  }
+
+  onClose(): void {
+    this.#release();
+    if (this.#events === undefined) return;
+    const stream = this.#stream;
+    const code = stream?.rstCode ?? NGHTTP2_NO_ERROR;
+    // Without an id it never left.
+    const id = stream?.id;
+    const refused = code === NGHTTP2_REFUSED_STREAM || id === undefined || this.#session.refused(id);
+    // Of a stream whose connection broke the code says nothing.
+    const reset = this.#session.lost ? undefined : code === NGHTTP2_NO_ERROR ? NGHTTP2_INTERNAL_ERROR : code;
+    this.#fail(gone(reset), refused && !this.#answered ? "unprocessed" : !this.#answered);
+  }
+
   // --- Internal ---
 
   #touch(): void {
@@ -144,18 +202,8 @@ export class Http2Upstream implements Upstream, Expiring {
   #listen(stream: ClientHttp2Stream): void {
     this.#stream = stream;
     this.#ending = watchEnd(stream, false);
-    stream.on("headers", (_headers, _flags, pairs) => this.#guard(() => this.#inform(pairs)));
-    stream.on("response", (headers, flags, pairs) => {
-      const sensitive: readonly string[] | undefined = Reflect.get(headers, sensitiveHeaders);
-      this.#guard(() => this.#begin(pairs, flags, sensitive));
-    });
-    stream.on("trailers", (_headers, _flags, pairs) => this.#guard(() => this.#takeTrailers(pairs)));
-    stream.on("data", this.#onData);
-    stream.on("end", this.#onEnd);
-    stream.on("drain", this.#onDrain);
-    stream.on("wantTrailers", this.#onWantTrailers);
-    stream.on("error", ignore);
-    stream.on("close", this.#onClose);
+    own(stream, this, ["headers", "response"]);
+    readBody(stream);
   }
 
   /** What the upstream sends must not pass unless it can be read. */
@@ -169,7 +217,7 @@ export class Http2Upstream implements Upstream, Expiring {
     }
   }
 
-  #inform(pairs: readonly string[]): void {
+  #inform(pairs: Pairs): void {
     const { limits } = this.#around;
     this.#interim += 1;
     if (this.#interim > limits.interim_responses) {
@@ -178,7 +226,7 @@ export class Http2Upstream implements Upstream, Expiring {
     this.#events?.informed(readH2Response(pairs, false, this.#method, limits).head);
   }
 
-  #begin(pairs: readonly string[], flags: number, sensitive: readonly string[] = []): void {
+  #begin(pairs: Pairs, flags: number, sensitive: readonly string[] = []): void {
     const { limits } = this.#around;
     const whole = (flags & NGHTTP2_FLAG_END_STREAM) !== 0;
     const { head, framing } = readH2Response(pairs, whole, this.#method, limits);
@@ -189,26 +237,6 @@ export class Http2Upstream implements Upstream, Expiring {
     this.#events?.head({ ...head, sensitive }, framing);
   }
 
-  #takeTrailers(pairs: readonly string[]): void {
-    this.#responseTrailers = readTrailers(pairs, this.#around.limits, "upstream");
-  }
-
-  readonly #onData = (bytes: Buffer): void => {
-    if (this.#events === undefined) return;
-    this.#touch();
-    if (this.#owed !== undefined) this.#owed -= bytes.length;
-    this.#events.data(bytes);
-  };
-
-  readonly #onEnd = (): void => {
-    const events = this.#events;
-    if (events === undefined || !this.#answered || !this.#isWhole()) return;
-    this.#events = undefined;
-    events.end(this.#responseTrailers);
-    // An answer that came before the request was whole: nobody reads the rest.
-    if (!this.#sent) this.#close(NGHTTP2_CANCEL);
-  };
-
   /**
    * END_STREAM was sent; or a reset without an error came after as many bytes as were promised, which is how a
    * server on Node ends a large answer to a request that it did not read.
@@ -216,28 +244,6 @@ export class Http2Upstream implements Upstream, Expiring {
   #isWhole(): boolean {
     return this.#ending.genuine || (this.#owed === 0 && this.#stream?.rstCode === NGHTTP2_NO_ERROR);
   }
-
-  readonly #onDrain = (): void => this.#events?.drained();
-
-  readonly #onWantTrailers = (): void => {
-    const stream = this.#stream;
-    // A reset ends the writable side too; only the end that we gave it may become END_STREAM.
-    if (!this.#sent || stream === undefined || stream.closed || stream.destroyed) return;
-    stream.sendTrailers(trailersOf(this.#trailers));
-  };
-
-  readonly #onClose = (): void => {
-    this.#release();
-    if (this.#events === undefined) return;
-    const stream = this.#stream;
-    const code = stream?.rstCode ?? NGHTTP2_NO_ERROR;
-    // Without an id it never left.
-    const id = stream?.id;
-    const refused = code === NGHTTP2_REFUSED_STREAM || id === undefined || this.#session.refused(id);
-    // Of a stream whose connection broke the code says nothing.
-    const reset = this.#session.lost ? undefined : code === NGHTTP2_NO_ERROR ? NGHTTP2_INTERNAL_ERROR : code;
-    this.#fail(gone(reset), refused && !this.#answered ? "unprocessed" : !this.#answered);
-  };
 
   #fail(failure: Failure, untouched: boolean | "unprocessed"): void {
     const events = this.#events;
@@ -269,5 +275,3 @@ function gone(reset: number | undefined): Failure {
   const message = "The upstream broke off the exchange";
   return new Failure("E_UPSTREAM_PROTOCOL", "upstream", message, reset === undefined ? {} : { reset });
 }
-
-function ignore(): void {}

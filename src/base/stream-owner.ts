@@ -1,0 +1,85 @@
+/**
+ * Who hears what a stream of `node:http2` tells. Pure.
+ *
+ * A stream that is closed stays in memory until V8's next full collection, for the session's table of streams is a Map
+ * (see roster.ts). Listeners that were closures would keep the whole exchange there with it, so all streams share
+ * these, and forget their owner when they close.
+ */
+import type { EventEmitter } from "node:events";
+
+/** Field names and values in turn, as they came. */
+type Pairs = readonly string[];
+
+export interface StreamOwner {
+  onData(bytes: Buffer): void;
+  onEnd(): void;
+  onTrailers(pairs: Pairs): void;
+  onDrain(): void;
+  onWantTrailers(): void;
+  /** Every end is heard here, errors too. */
+  onClose(): void;
+  /** A client's stream alone has these: the final head, with its flags and the names that must not be indexed. */
+  onResponse?(pairs: Pairs, flags: number, fields: object): void;
+  onInterim?(pairs: Pairs): void;
+  /** A server's stream alone. */
+  onAborted?(): void;
+}
+
+const OWNER = Symbol("owner");
+
+interface Owned {
+  [OWNER]?: StreamOwner | undefined;
+}
+
+const LISTENERS = {
+  data(this: Owned, bytes: Buffer): void {
+    this[OWNER]?.onData(bytes);
+  },
+  end(this: Owned): void {
+    this[OWNER]?.onEnd();
+  },
+  trailers(this: Owned, _fields: object, _flags: number, pairs: Pairs): void {
+    this[OWNER]?.onTrailers(pairs);
+  },
+  drain(this: Owned): void {
+    this[OWNER]?.onDrain();
+  },
+  wantTrailers(this: Owned): void {
+    this[OWNER]?.onWantTrailers();
+  },
+  response(this: Owned, fields: object, flags: number, pairs: Pairs): void {
+    this[OWNER]?.onResponse?.(pairs, flags, fields);
+  },
+  headers(this: Owned, _fields: object, _flags: number, pairs: Pairs): void {
+    this[OWNER]?.onInterim?.(pairs);
+  },
+  aborted(this: Owned): void {
+    this[OWNER]?.onAborted?.();
+  },
+  error(this: Owned): void {
+    // It is told at `close`; this is here so that none is unheard.
+  },
+  close(this: Owned): void {
+    this[OWNER]?.onClose();
+    this[OWNER] = undefined;
+  },
+};
+
+const ALWAYS = ["trailers", "drain", "wantTrailers", "error", "close"] as const;
+
+/** `own` tells of what happens to `stream`; of its body and of `more` where those are listened for. */
+export function own(
+  stream: EventEmitter,
+  owner: StreamOwner,
+  more: readonly (keyof typeof LISTENERS)[],
+): void {
+  (stream as Owned)[OWNER] = owner;
+  for (const event of ALWAYS) stream.on(event, LISTENERS[event]);
+  for (const event of more) stream.on(event, LISTENERS[event]);
+}
+
+/** The body starts to flow. */
+export function readBody(stream: EventEmitter): void {
+  stream.on("data", LISTENERS.data);
+  stream.on("end", LISTENERS.end);
+}
