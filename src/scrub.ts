@@ -17,8 +17,10 @@ interface Compiled {
 
 /** By the injections of a rule, which are one list for as long as its policy lives. */
 const COMPILED = new WeakMap<readonly Injection[], Compiled>();
-/** By the names of the secrets, for lists made for one exchange: as many as the config has ways to combine them. */
+/** By the names of the secrets, for lists made for one exchange. */
 const BY_NAMES = new WeakMap<Secrets, Map<string, Compiled>>();
+/** Ways to combine them that are kept: a sandbox chooses which placeholders it sends, and each way takes 100 KiB. */
+const COMBINATIONS = 64;
 
 /** What a leg is searched with. */
 export interface Search {
@@ -74,7 +76,9 @@ function needlesOf(injections: readonly Injection[], { secrets, generation }: Se
   const all = names.join(" ");
   const before = kept.get(all);
   const compiled = before?.generation === generation ? before : compile(names, { secrets, generation });
+  kept.delete(all);
   kept.set(all, compiled);
+  if (kept.size > COMBINATIONS) kept.delete(kept.keys().next().value ?? "");
   COMPILED.set(injections, compiled);
   return compiled.needles;
 }

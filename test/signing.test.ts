@@ -74,7 +74,22 @@ test("refuseBody: a form that asks for a session", () => {
 
 test("refuseBody: however the form writes it, and wherever in it", () => {
   const padded = `x=${"a".repeat(5_000)}&Action=AssumeRole`;
-  for (const body of ["Action=%41ssumeRole", "%41ction=AssumeRole", padded, "Action=AssumeRoot"])
+  for (const body of [
+    "Action=%41ssumeRole",
+    "%41ction=AssumeRole",
+    padded,
+    "Action=AssumeRoot",
+    "x&Action=%43reateAccess%4bey",
+  ])
     assert.equal(refuseBody(PERMIT, Buffer.from(body))?.reason, "rule-denies", body.slice(-24));
   assert.equal(refuseBody(PERMIT, Buffer.from("Note=Action%3DAssumeRole")), undefined);
+});
+
+test("refuseBody: time in proportion to the body, whatever is in it", () => {
+  for (const text of ["A=x&", "Action=AssumeR&", "%41ction=%41", "&"]) {
+    const body = Buffer.from(text.repeat(8_000_000 / text.length));
+    const before = process.cpuUsage();
+    assert.equal(refuseBody(PERMIT, body), undefined);
+    assert.ok(process.cpuUsage(before).user < 1_000_000, text);
+  }
 });

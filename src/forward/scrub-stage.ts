@@ -1,6 +1,7 @@
 /** Body stages that search an answer: at once where it is not coded, behind decoders where it is. */
 import type { Transform } from "node:stream";
 import {
+  constants,
   createBrotliDecompress,
   createGunzip,
   createInflate,
@@ -17,6 +18,9 @@ export interface Scrubber {
   push(piece: Buffer): Buffer;
   flush(): Buffer;
 }
+
+/** 8 MiB, the most that RFC 9659 lets a content coding ask for; the library takes 128 MiB of each answer. */
+const ZSTD_WINDOW_LOG = 23;
 
 type Coding = "gzip" | "deflate" | "br" | "zstd";
 
@@ -125,7 +129,7 @@ function decoderOf(coding: Coding, first: Buffer | undefined): Transform {
     case "br":
       return createBrotliDecompress();
     case "zstd":
-      return createZstdDecompress();
+      return createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } });
     case "deflate":
       // RFC 9110 section 8.4.1.2: it is to have a zlib header, and some origins leave it out.
       return first === undefined || ((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw();

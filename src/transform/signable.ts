@@ -15,13 +15,26 @@ export type Signability =
 
 /** Body hashes of clients that send checksums behind an unsigned body: they stand for the body as it is. */
 export const TRAILING = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
+/** Of a query, so that a signature never takes long; the services' own queries have a few dozen. */
+const MAX_PARAMETERS = 1_000;
+/** Beginnings of actions of STS and IAM that answer with credentials, which a sandbox would then hold itself. */
+export const MINTING: readonly string[] = [
+  "AssumeRo",
+  "GetSessionToken",
+  "GetFederationToken",
+  "CreateAccessKey",
+  "CreateServiceSpecificCredential",
+];
 const HASH = "x-amz-content-sha256";
 const REPLACED: ReadonlySet<string> = new Set(["authorization", "x-amz-date", HASH, "x-amz-security-token"]);
 
 /** `problem` is for the client to read. */
 export function signableOf(head: RequestHead, signing: SigningSource): Signability {
   const [path = "/", search = ""] = split(head.target);
-  const query = parseQuery(search);
+  const pairs = search.split("&");
+  if (pairs.length > MAX_PARAMETERS)
+    return { problem: `A query of over ${MAX_PARAMETERS} parameters is not signed` };
+  const query = parseQuery(pairs);
   if (query === undefined)
     return { problem: "The query is not percent-encoded UTF-8, so it cannot be signed" };
   const presigned = Object.keys(query).some((key) => /^x-amz-(?:signature|credential|algorithm)$/i.test(key));
@@ -53,15 +66,16 @@ function split(target: string): readonly string[] {
   return at === -1 ? [target] : [target.slice(0, at), target.slice(at + 1)];
 }
 
-function parseQuery(search: string): Parts["query"] | undefined {
+function parseQuery(pairs: readonly string[]): Parts["query"] | undefined {
   const query: Record<string, string[]> = Object.create(null);
-  for (const pair of search.split("&")) {
+  for (const pair of pairs) {
     if (pair === "") continue;
     const at = pair.indexOf("=");
     const key = decode(at === -1 ? pair : pair.slice(0, at));
     const value = decode(at === -1 ? "" : pair.slice(at + 1));
     if (key === undefined || value === undefined) return undefined;
-    query[key] = [...(query[key] ?? []), value];
+    query[key] ??= [];
+    query[key].push(value);
   }
   return query;
 }
@@ -80,7 +94,7 @@ function mintsSessions(head: RequestHead, query: Parts["query"]): boolean {
   const actions = query["Action"] ?? [];
   return (
     /(?:^|\.)sts[.-]/i.test(host) ||
-    actions.some((action) => /^(?:AssumeRo|GetSessionToken|GetFederationToken)/.test(action))
+    actions.some((action) => MINTING.some((begin) => action.startsWith(begin)))
   );
 }
 

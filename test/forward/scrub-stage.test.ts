@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import {
+  brotliCompressSync,
+  constants,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from "node:zlib";
 import { scrubStage } from "../../src/forward/scrub-stage.ts";
 import type { FieldLines } from "../../src/model/exchange.ts";
 import type { Failure } from "../../src/model/failure.ts";
@@ -117,4 +124,21 @@ test("scrubStage is silent once it is closed", async () => {
   assert.equal(stage.write(Buffer.from("x")), true);
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(log, []);
+});
+
+test("scrubStage takes a window of 8 MiB from a zstd body, and no greater one", async () => {
+  const body = Buffer.alloc(12_000_000, "a line of a large file\n");
+  for (const [log, whole] of [
+    [23, true],
+    [27, false],
+  ] as const) {
+    const params = { [constants.ZSTD_c_windowLog]: log };
+    const coded = zstdCompressSync(body, { params });
+    const { stage, done } = begin(["zstd"]);
+    stage.write(coded);
+    stage.end(TRAILERS);
+    const end = await done;
+    assert.equal(end === TRAILERS, whole, String(log));
+    if (!whole) assert.equal((end as Failure).code, "E_UPSTREAM_PROTOCOL");
+  }
 });

@@ -81,3 +81,11 @@ test("withSignature: the client's own fields go, under any spelling, and in HTTP
     "authorization",
   ]);
 });
+
+test("signableOf: no query that would take long to sign, and no key of a user", () => {
+  const long = `/?${"a&".repeat(1_000)}`;
+  assert.match(signableOf(headOf(long, ["Host", "h"]), SIGNING).problem ?? "", /1000 parameters/);
+  assert.equal(signableOf(headOf(long.slice(0, -2), ["Host", "h"]), SIGNING).problem, undefined);
+  const key = headOf("/?Action=CreateAccessKey&UserName=x", ["Host", "iam.amazonaws.com"]);
+  assert.match(signableOf(key, SIGNING).problem ?? "", /to get others/);
+});
