@@ -1,4 +1,4 @@
-/** The forms that a secret takes in texts: as it stands, in JSON, in URLs, in HTML, and inside base64. Pure. */
+/** The forms that a secret takes in texts: as it stands, in JSON, in scripts, in URLs, in HTML, in UTF-16, and inside base64. Pure. */
 
 /** Every form once, as bytes. None is shorter than the secret. */
 export function secretForms(secret: string): readonly Buffer[] {
@@ -12,37 +12,66 @@ export function secretForms(secret: string): readonly Buffer[] {
       forms.set(form.toString("latin1"), form);
     }
   }
+  for (const text of [secret, JSON.stringify(secret).slice(1, -1)]) {
+    const wide = Buffer.from(text, "utf16le");
+    for (const form of [wide, Buffer.from(wide).swap16()]) forms.set(form.toString("latin1"), form);
+  }
   return [...forms.values()];
 }
 
-/** As JSON and HTML write it, with as much escaped as writers are known to escape. */
+/** As JSON, scripts, HTML and mail write it, with as much escaped as writers are known to escape. */
 function escapes(secret: string): readonly string[] {
   const json = JSON.stringify(secret).slice(1, -1);
-  const codes = (pattern: RegExp, upper: boolean): string =>
-    json.replaceAll(pattern, (char) => `\\u${hexOf(char.charCodeAt(0), 4, upper)}`);
   return [
     json,
     json.replaceAll("/", "\\/"),
-    ...[/[<>&'+=]/g, /[<>&]/g, /[^\x20-\x7e]/g].flatMap((pattern) => [
-      codes(pattern, false),
-      codes(pattern, true),
+    ...JSON_SETS.flatMap((set) => coded(json, set, (code) => `\\u${code.padStart(4, "0")}`)),
+    ...SCRIPT_SETS.flatMap((set) => [
+      ...coded(secret, set, (code) => `\\u${code.padStart(4, "0")}`),
+      ...coded(secret, set, (code) => `\\x${code.padStart(2, "0")}`),
     ]),
     JSON.stringify(json).slice(1, -1),
-    html(secret, "&#39;", "&quot;"),
-    html(secret, "&#x27;", "&quot;"),
-    html(secret, "&#039;", "&#34;"),
+    ...HTML_SETS.flatMap((set) => html(secret, set)),
+    ...[NOT_ALPHANUMERIC, EVERY].flatMap((set) => [
+      ...coded(secret, set, (code) => `&#x${code};`),
+      secret.replaceAll(set, (char) => `&#${char.charCodeAt(0)};`),
+    ]),
+    secret.replaceAll("=", "=3D"),
+    // A name that HTTP/2 writes, and what shouts.
+    secret.toLowerCase(),
+    secret.toUpperCase(),
   ];
 }
 
-function html(secret: string, apostrophe: string, quote: string): string {
-  const names: Readonly<Record<string, string>> = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    "'": apostrophe,
-    '"': quote,
-  };
-  return secret.replaceAll(/[&<>'"]/g, (char) => names[char] ?? char);
+const NOT_ALPHANUMERIC = /[^A-Za-z0-9]/g;
+const EVERY = /[\s\S]/g;
+const JSON_SETS = [/[<>&'+=]/g, /[<>&]/g, /[^\x20-\x7e]/g];
+/** Django's, Closure's and Google's, ESAPI's; and whoever writes nothing as it is. */
+const SCRIPT_SETS = [/[\\'"<>&=;`-]/g, /[\\'"<>&=]/g, /[^A-Za-z0-9,._]/g, NOT_ALPHANUMERIC, EVERY];
+/** Nearly everybody's; Go's and ASP.NET's, Go's outside quotes; Handlebars', Mustache's, underscore's. */
+const HTML_SETS = [/[<>&'"]/g, /[<>&'"+]/g, /[<>&'"+=`]/g, /[<>&'"=`]/g, /[<>&'"/=`]/g, /[<>&'"/]/g];
+const NAMES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** Names where there are any, and for the rest one kind of number; quotes have a name here and a number there. */
+function html(secret: string, set: RegExp): readonly string[] {
+  const written = (names: Readonly<Record<string, string>>, number: (code: number) => string): string =>
+    secret.replaceAll(set, (char) => names[char] ?? number(char.charCodeAt(0)));
+  return [NAMES, { ...NAMES, '"': "&#34;" }].flatMap((quoted) => [
+    written(quoted, (code) => `&#${code};`),
+    written(quoted, (code) => `&#0${code};`),
+    written(quoted, (code) => `&#x${hexOf(code, 2, false)};`),
+    written(quoted, (code) => `&#x${hexOf(code, 2, true)};`),
+    ...["&#39;", "&#039;", "&apos;"].map((apostrophe) =>
+      written({ ...quoted, "'": apostrophe }, (code) => `&#x${hexOf(code, 2, true)};`),
+    ),
+  ]);
+}
+
+/** What is in the set as its code in hex, in digits of either case. */
+function coded(text: string, set: RegExp, write: (code: string) => string): readonly string[] {
+  return [false, true].map((upper) =>
+    text.replaceAll(set, (char) => write(hexOf(char.charCodeAt(0), 1, upper))),
+  );
 }
 
 /** Which bytes a URL keeps differs from one writer to the next, and so does the case of the digits. */

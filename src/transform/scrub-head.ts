@@ -14,8 +14,10 @@ interface BodyPlan {
 /** Decoders that wait for each other, however few bytes come in. */
 const MAX_CODINGS = 3;
 /** What is kept as it is coded: a file that a client stores would be another one decoded, and holds no text. */
-const OPAQUE =
-  /^(?:image|video|audio|font)\/(?!svg)|^application\/(?:gzip|x-gzip|zip|zstd|x-tar|x-xz|x-bzip2?)\b/i;
+const OPAQUE = /^application\/(?:gzip|x-gzip|zip|zstd|x-tar|x-xz|x-bzip2?)\b/i;
+/** Charsets in which ASCII is not what it is elsewhere, for a client may ask for one: UTF-7, UTF-32, EBCDIC. UTF-16 is searched. */
+const OTHER_ALPHABET =
+  /charset\s*=\s*["']?(?:[a-z0-9-]*utf-?(?:7|32)|(?:iso-10646-)?ucs-?4|[a-z-]*ebcdic|(?:cs|x-)?(?:ibm|cp)-?0*(?:37|27\d|28\d|29[07]|42\d|500|8(?:33|38|7[015])|9(?:18|3[013579])|10(?:25|26|47|97)|11(?:12|22|23|3\d|4\d)|13(?:64|71|88|90|99))(?!\d))/i;
 /** Of the coded body; they are wrong once it is decoded. */
 const OF_CODED =
   /^(?:content-encoding|content-length|content-md5|digest|content-digest|repr-digest|accept-ranges)$/;
@@ -42,8 +44,9 @@ export function scrubHead(head: ResponseHead, needles: Needles): ResponseHead {
 export function planBody(head: ResponseHead, framing: Framing): BodyPlan | undefined {
   if (framing.kind === "none") return undefined;
   const codings = codingsOf(head.fields);
+  const type = valuesOf(head.fields, "content-type");
+  if (OTHER_ALPHABET.test(type)) throw unreadable();
   if (codings.length === 0) return { decode: [] };
-  const type = head.fields.find(({ key }) => key === "content-type")?.value ?? "";
   if (OPAQUE.test(type)) return { decode: [] };
   if (head.status === 206 || codings.length > MAX_CODINGS) throw unreadable();
   return {
@@ -69,21 +72,25 @@ export function decodedHead(head: ResponseHead): ResponseHead {
 /** Asks for no coding that could not be searched, and for none of a part, which could not be decoded alone. */
 export function acceptReadable(head: RequestHead): RequestHead {
   const ranged = head.fields.some(({ key }) => key === "range");
-  if (
-    !ranged &&
-    head.fields.every(({ key, value }) => key !== "accept-encoding" || readable(value) === value)
-  ) {
-    return head;
-  }
+  let changed = false;
   const fields = head.fields.map((field) => {
-    if (field.key !== "accept-encoding") return field;
-    const value = ranged ? "identity" : readable(field.value);
-    return value === field.value ? field : { ...field, value };
+    const value = accepted(field, ranged);
+    if (value === field.value) return field;
+    changed = true;
+    return { ...field, value };
   });
   if (ranged && !fields.some(({ key }) => key === "accept-encoding")) {
     fields.push({ name: "Accept-Encoding", key: "accept-encoding", value: "identity" });
+    changed = true;
   }
-  return { ...head, fields };
+  return changed ? { ...head, fields } : head;
+}
+
+/** Messages of gRPC and Connect are compressed one by one, inside the body. */
+function accepted({ key, value }: Field, ranged: boolean): string {
+  if (key === "grpc-accept-encoding" || key === "connect-accept-encoding") return "identity";
+  if (key !== "accept-encoding") return value;
+  return ranged ? "identity" : readable(value);
 }
 
 function readable(value: string): string {
@@ -97,12 +104,17 @@ function readable(value: string): string {
 }
 
 function codingsOf(fields: FieldLines): readonly string[] {
-  const values = fields.filter(({ key }) => key === "content-encoding").map(({ value }) => value);
-  return values
-    .join(",")
+  return valuesOf(fields, "content-encoding")
     .split(",")
     .map((coding) => plainCoding(coding.trim().toLowerCase()))
     .filter((coding) => coding !== "" && coding !== "identity");
+}
+
+function valuesOf(fields: FieldLines, name: string): string {
+  return fields
+    .filter(({ key }) => key === name)
+    .map(({ value }) => value)
+    .join(",");
 }
 
 /** RFC 9110 section 8.4.1.3. */

@@ -51,3 +51,40 @@ test("secretForms has base64 at every alignment and of both alphabets, and hex",
     assertFound(bytes.toString("hex").toUpperCase(), "HEX");
   }
 });
+
+test("secretForms has what templates make of a token of base64", () => {
+  const token = "tok+A/b=01234-5_6`&<x>'\"Zz";
+  const forms = secretForms(token).map((form) => form.toString("latin1"));
+  const written = (names: Readonly<Record<string, string>>): string =>
+    token.replaceAll(/[^A-Za-z0-9]/g, (char) => names[char] ?? char);
+  const named = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+  for (const [why, names] of [
+    ["Go", { ...named, '"': "&#34;", "'": "&#39;", "+": "&#43;" }],
+    ["ASP.NET", { ...named, "'": "&#x27;", "+": "&#x2B;" }],
+    ["Handlebars", { ...named, "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;" }],
+    ["Mustache", { ...named, "'": "&#39;", "/": "&#x2F;", "`": "&#x60;", "=": "&#x3D;" }],
+    ["XML", { ...named, "'": "&apos;" }],
+  ] as const) {
+    assert.ok(forms.includes(written(names)), why);
+  }
+  const hex = (char: string): string => char.charCodeAt(0).toString(16);
+  const punctuation = /[^A-Za-z0-9]/g;
+  for (const text of [
+    token.replaceAll(punctuation, (char) => `&#x${hex(char)};`),
+    token.replaceAll(punctuation, (char) => `\\x${hex(char)}`),
+    token.replaceAll(/[\s\S]/g, (char) => `&#${char.charCodeAt(0)};`),
+    token.replaceAll(/[\s\S]/g, (char) => `\\u00${hex(char)}`),
+    token.replaceAll(/[\\'"<>&=;`-]/g, (char) => `\\u00${hex(char).toUpperCase()}`),
+    token.replaceAll("=", "=3D"),
+    token.toLowerCase(),
+    token.toUpperCase(),
+  ]) {
+    assert.ok(forms.includes(text), text);
+  }
+});
+
+test("secretForms has UTF-16 of either order", () => {
+  const wide = Buffer.from(JSON.stringify({ a: SECRET }), "utf16le");
+  assertFound(wide.toString("latin1"), "little-endian");
+  assertFound(wide.swap16().toString("latin1"), "big-endian");
+});

@@ -50,6 +50,10 @@ function everyForm(secret: string): string {
     bytes.toString("hex"),
     ...["", "u", "us"].map((user) => Buffer.from(`${user}${secret}`).toString("base64")),
     ...["", "u", "us"].map((user) => Buffer.from(`${user}${secret}`).toString("base64url")),
+    secret.toUpperCase(),
+    secret.replaceAll("+", "&#43;"),
+    secret.replaceAll(/[+/=]/g, (char) => `&#x${char.charCodeAt(0).toString(16)};`),
+    secret.replaceAll(/[+/=]/g, (char) => `\\x${char.charCodeAt(0).toString(16)}`),
   ].join("\n");
 }
 
@@ -161,6 +165,27 @@ test("an origin that echoes secrets is counted and told of, without the secret",
   const told = `warn "An answer held a secret, which was masked" rule=${HOST} host=${HOST}`;
   assert.ok(gate.log.includes(told));
   assert.equal(gate.log.includes(internet.canary.secret), false);
+});
+
+test("a client that asks for UTF-16 gets no secret in it, and one that asks for EBCDIC gets no answer", async () => {
+  for (const charset of ["utf-16le", "utf-16be"]) {
+    reply = (secret) => {
+      const wide = Buffer.from(`you said ${secret}`, "utf16le");
+      const body = charset === "utf-16be" ? wide.swap16() : wide;
+      return answer([`Content-Type: text/plain; charset=${charset}`], body, undefined);
+    };
+    const { body } = await askInside(internet, gate, HOST);
+    const text = body.replaceAll("\0", "");
+    assert.match(text, /^you said \*+$/, charset);
+  }
+  reply = (secret) => answer(["Content-Type: text/plain; charset=IBM1047"], Buffer.from(secret), undefined);
+  assert.match(textOf(await askInside(internet, gate, HOST)), /E_UPSTREAM_PROTOCOL/);
+});
+
+test("a picture with a coding is decoded, and searched like all else", async () => {
+  reply = (secret) =>
+    answer(["Content-Type: image/png", "Content-Encoding: gzip"], gzipSync(Buffer.from(secret)), undefined);
+  assert.match((await askInside(internet, gate, HOST)).body, /^\*+$/);
 });
 
 test("a coding that cannot be read is refused", async () => {

@@ -54,7 +54,7 @@ test("planBody searches what has a body, decoded where it is coded", () => {
   assert.deepEqual(planBody(answer([field("Content-Encoding", "br")]), LENGTH), { decode: ["br"] });
   assert.deepEqual(coded("identity"), []);
   assert.deepEqual(coded("deflate, X-GZIP"), ["gzip", "deflate"]);
-  assert.deepEqual(coded("gzip", "image/png"), []);
+  assert.deepEqual(coded("gzip", "image/png"), ["gzip"]);
   assert.deepEqual(coded("gzip", "image/svg+xml"), ["gzip"]);
   assert.deepEqual(coded("gzip", "application/gzip"), []);
 });
@@ -111,4 +111,22 @@ test("acceptReadable asks for a range of the body as it is", () => {
   ]);
   const asked = [range, field("Accept-Encoding", "identity")];
   assert.deepEqual(acceptReadable(request(...asked)).fields, asked);
+});
+
+test("acceptReadable asks for messages that are not compressed", () => {
+  const names = ["grpc-accept-encoding", "Connect-Accept-Encoding"];
+  assert.deepEqual(acceptReadable(request(...names.map((name) => field(name, "gzip, identity")))).fields, [
+    field("grpc-accept-encoding", "identity"),
+    field("Connect-Accept-Encoding", "identity"),
+  ]);
+});
+
+test("planBody refuses a charset in which the secret would be other bytes, and no other charset", () => {
+  const plan = (type: string) => () => planBody(answer([field("Content-Type", type)]), LENGTH);
+  for (const name of ["UTF-7", "unicode-1-1-utf-7", "utf-32be", "X-UTF-32LE-BOM", "ISO-10646-UCS-4"])
+    assert.throws(plan(`text/plain; charset=${name}`), { code: "E_UPSTREAM_PROTOCOL" }, name);
+  for (const name of ["IBM037", '"cp500"', "IBM01140", "x-IBM930", "IBM-1047", "ebcdic-cp-us", "cp37"])
+    assert.throws(plan(`text/plain;charset = ${name}`), { code: "E_UPSTREAM_PROTOCOL" }, name);
+  for (const name of ["utf-8", "utf-16", "iso-8859-1", "cp1252", "windows-1251", "cp932", "IBM850", "utf8"])
+    assert.deepEqual(plan(`text/plain; charset=${name}`)(), { decode: [] }, name);
 });
