@@ -15,15 +15,21 @@ import { Failure } from "../model/failure.ts";
 import { parseAbsoluteForm, parseAuthorityForm } from "../wire/request-target.ts";
 import { renderProblem } from "./check.ts";
 import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, stringOf, UsageError } from "./command.ts";
+import { environment } from "./environment.ts";
+import { type SecretView, viewSecrets } from "./explain-secrets.ts";
 
 export const explainUrl: Command = {
   name: "explain",
   summary: "the verdict on a URL, with rule, reason, interception and injected header names",
-  usage: "URL [--method M] [--sandbox ID] [--config FILE] [--json]",
+  usage: "URL [--method M] [--sandbox ID] [--config FILE] [--assume-secrets] [--json]",
   optionsHelp: [
     ["--method M", "the request's method (default GET)"],
     ["--sandbox ID", "the sandbox that asks; needed where the config names sandboxes"],
     ["--config FILE", `default ${DEFAULT_CONFIG}`],
+    [
+      "--assume-secrets",
+      "judge as if every secret were there; otherwise a missing one denies, as in the gate",
+    ],
     ["--json", "print one JSON object a line"],
   ],
   example: "sallyport explain https://api.github.com/repos/my-org/x --method GET",
@@ -31,6 +37,7 @@ export const explainUrl: Command = {
     method: { type: "string" },
     sandbox: { type: "string" },
     config: { type: "string" },
+    "assume-secrets": { type: "boolean" },
     json: { type: "boolean" },
   },
   run: runExplain,
@@ -41,6 +48,8 @@ export interface Asked {
   readonly sandbox: string | undefined;
   readonly config: Config;
   readonly policy: Policy;
+  /** Undefined: every secret is taken to be there. */
+  readonly secrets: SecretView | undefined;
 }
 
 /** `-` reads `URL` or `METHOD URL` lines from stdin: one process for many questions. */
@@ -75,7 +84,9 @@ export function askedOf(values: OptionValues): Asked | undefined {
     throw new UsageError(`The config names no sandbox ${JSON.stringify(sandbox)}`);
   }
   const method = stringOf(values, "method") ?? "GET";
-  return { method, sandbox, config, policy: compilePolicy(config.policy) };
+  const policy = compilePolicy(config.policy);
+  const secrets = values["assume-secrets"] === true ? undefined : viewSecrets(config, policy, environment());
+  return { method, sandbox, config, policy, secrets };
 }
 
 function answer(url: string, asked: Asked, json: boolean): number {
@@ -87,6 +98,23 @@ function answer(url: string, asked: Asked, json: boolean): number {
 
 export function explainOne(url: string, asked: Asked): Explanation {
   return explanationOf(queryOf(url, asked), asked);
+}
+
+/** What cannot be put on is not sent: an allowance whose secret is missing is a denial. */
+function withSecrets(query: Query, explanation: Explanation, { policy, secrets }: Asked): Explanation {
+  const allowed = explanation.verdict === "allow" && secrets !== undefined;
+  const permit = allowed ? permitOf(query, policy) : undefined;
+  if (permit === undefined || secrets === undefined) return explanation;
+  const missing = secrets.missing(permit);
+  if (missing.length > 0) {
+    const notes = [
+      ...missing,
+      "Seen with this command's own environment and rights, which may not be the gate's",
+    ];
+    return { ...explanation, verdict: "deny", reason: "secret-unavailable", injected: [], notes };
+  }
+  const inspected = explanation.interception === "inspect" && explanation.reason === "rule-allows";
+  return { ...explanation, notes: [...explanation.notes, ...secrets.notes(permit, inspected)] };
 }
 
 /** Throws a UsageError where the URL cannot be one of a request through the gate. */
@@ -109,14 +137,15 @@ function queryOf(url: string, { method, sandbox }: Asked): Query {
   }
 }
 
-/** What enforcement would say: identity first, then the rules, then such addresses as the config itself gives. */
-function explanationOf(query: Query, { config, policy, sandbox }: Asked): Explanation {
+/** What enforcement would say: identity first, then rules, secrets, and such addresses as the config itself gives. */
+function explanationOf(query: Query, asked: Asked): Explanation {
+  const { config, policy, sandbox } = asked;
   const nobody = { rule: undefined, interception: "none", injected: [] } as const;
   if (config.policy.sandboxes.length > 0 && sandbox === undefined) {
     const notes = ["The config names sandboxes: say which one asks with --sandbox ID"];
     return { verdict: "deny", reason: "identity-unknown", notes, ...nobody };
   }
-  const explanation = throughParent(query, explain(query, policy), { config, policy });
+  const explanation = throughParent(query, withSecrets(query, explain(query, policy), asked), asked);
   const addresses = config.upstream.dnsHosts.get(nameOf(query.destination));
   if (explanation.verdict === "deny" || addresses === undefined) return explanation;
   const mayReachPrivate = permitOf(query, policy)?.mayReachPrivate ?? false;

@@ -1,11 +1,11 @@
 /** `hook`: runs the agent's own hooks inside the sandbox, or checks them against the policy outside it. */
-import { checkHooks, type HookFinding } from "../hooks/check-hooks.ts";
+import { checkHooks, type Forecast, type HookFinding } from "../hooks/check-hooks.ts";
 import { findHooksFile, readHooksFile } from "../hooks/hooks-file.ts";
 import { runHook } from "../hooks/run-hook.ts";
 import { EVENT_NAMES } from "../hooks/tool-event.ts";
 import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, stringOf, UsageError } from "./command.ts";
 import { environment } from "./environment.ts";
-import { askedOf, explainOne } from "./explain.ts";
+import { type Asked, askedOf, explainOne } from "./explain.ts";
 
 export const hook: Command = {
   name: "hook",
@@ -31,6 +31,8 @@ the event's JSON on stdin, the decision's JSON on stdout, failures on stderr.`,
   run: runHookCommand,
 };
 
+/** Sandboxes that a hint names. */
+const NAMED = 10;
 /** Of the event on stdin. */
 const MAX_EVENT_BYTES = 67_108_864;
 
@@ -85,7 +87,8 @@ function check(hooksFile: string | undefined, values: OptionValues): number {
   if (hooksFile === undefined) throw new UsageError("There is no .agents/hooks.json; name one with --hooks");
   const asked = askedOf({ ...values, method: "POST" });
   if (asked === undefined) return EXIT.usage;
-  const findings = checkHooks(readHooksFile(hooksFile), (url) => explainOne(url, asked));
+  const found = checkHooks(readHooksFile(hooksFile), (url) => forecast(url, asked));
+  const findings = [...hintOf(asked), ...found];
   if (values["json"] === true) {
     process.stdout.write(`${JSON.stringify({ ok: findings.length === 0, findings })}\n`);
   } else {
@@ -93,6 +96,21 @@ function check(hooksFile: string | undefined, values: OptionValues): number {
     if (findings.length === 0) process.stdout.write(`${hooksFile}: ok\n`);
   }
   return findings.some(({ severity }) => severity === "refused") ? EXIT.denied : EXIT.fine;
+}
+
+/** By policy alone, so that a machine without the gate's secrets can check too. */
+function forecast(url: string, asked: Asked): Forecast {
+  const secretMissing = explainOne(url, asked).reason === "secret-unavailable";
+  return { ...explainOne(url, { ...asked, secrets: undefined }), secretMissing };
+}
+
+/** Hooks that nobody in particular runs are refused, and each finding would say so without saying why. */
+function hintOf({ config, sandbox }: Asked): readonly HookFinding[] {
+  const ids = config.policy.sandboxes.map(({ id }) => id);
+  if (ids.length === 0 || sandbox !== undefined) return [];
+  const named = ids.slice(0, NAMED).join(", ") + (ids.length > NAMED ? ", ..." : "");
+  const message = `Each sandbox has a policy of its own: say with --sandbox ID which one runs these hooks (${named})`;
+  return [{ severity: "warning", where: "", message }];
 }
 
 function render(file: string, { severity, where, message }: HookFinding): string {

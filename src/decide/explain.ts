@@ -30,16 +30,20 @@ export function explain(query: Query, policy: Policy): Explanation {
   const outside: Question = { ...query, visibility: "destination", request: undefined };
   const connection = decideConnection(outside, policy);
   if (connection.verdict === "deny") return describe(connection, "none", query, policy);
-  if (connection.verdict === "tunnel") return describe(connection.allowance, "tunnel", query, policy);
+  if (connection.verdict === "tunnel") {
+    const { opaque, allowance } = connection;
+    return describe(allowance, opaque ? "opaque" : "tunnel", query, policy);
+  }
   return describe(decideExchange(inside, policy), "inspect", query, policy);
 }
 
 function describe(
   decision: Decision,
-  interception: Explanation["interception"],
+  how: Explanation["interception"] | "opaque",
   { destination }: Query,
   policy: Policy,
 ): Explanation {
+  const interception = how === "opaque" ? "tunnel" : how;
   if (decision.verdict === "deny") {
     const { verdict, reason, rule } = decision;
     return { verdict, reason, rule, interception, injected: [], notes: [] };
@@ -51,9 +55,7 @@ function describe(
     ...(would === undefined && interception === "inspect" ? placeholderNotes(destination, policy) : []),
     ...(would === "deny" ? ["Allowed only because of mode evaluate_only; enforce would deny it"] : []),
     ...(permit.injections.length > 0 ? [scrubNote(permit)] : []),
-    ...(interception === "tunnel"
-      ? ["Relayed unseen: the Host and the requests inside are not checked"]
-      : []),
+    ...(how === "opaque" || how === "tunnel" ? UNSEEN[how] : []),
     ...(destination.kind === "name"
       ? ["The address that the name resolves to is decided when it is dialled"]
       : []),
@@ -67,6 +69,14 @@ function describe(
     notes,
   };
 }
+
+const UNSEEN = {
+  tunnel: ["Relayed unseen: the Host and the requests inside are not checked"],
+  opaque: [
+    "Raw bytes, relayed unseen: nothing in them is checked, replaced or put in",
+    "Where they begin a TLS handshake, its server name must be this one",
+  ],
+} as const;
 
 function scrubNote({ scrub }: Permit): string {
   return scrub === false

@@ -15,6 +15,8 @@ export interface Forecast {
   readonly reason: string;
   /** Names of the fields that the gate adds. */
   readonly injected: readonly string[];
+  /** Present: policy allows it, and a secret that it needs cannot be had, as seen from here. */
+  readonly secretMissing?: boolean;
 }
 
 const BARE = /^(?:bearer|basic|token)\s/i;
@@ -34,7 +36,7 @@ function checkHttp(
   forecast: (url: string) => Forecast,
 ): readonly HookFinding[] {
   const { where, url, headers } = handler;
-  const { verdict, reason, injected } = forecast(url.href);
+  const { verdict, reason, injected, secretMissing } = forecast(url.href);
   const refused: HookFinding = {
     severity: "refused",
     where,
@@ -46,7 +48,13 @@ function checkHttp(
   const parameters = [...new Set(url.searchParams.keys())]
     .filter(namesSecret)
     .map((name) => warning(where, bareSecret(`the query's ${JSON.stringify(name.slice(0, 60))}`, false)));
-  return [...(verdict === "deny" ? [refused] : []), ...fields, ...parameters];
+  const missing = `A secret for ${url.host} cannot be had here (\`sallyport explain\` says which); where the gate has none either, ${consequence(entry, handler)}`;
+  return [
+    ...(verdict === "deny" ? [refused] : []),
+    ...(secretMissing === true ? [warning(where, missing)] : []),
+    ...fields,
+    ...parameters,
+  ];
 }
 
 function consequence({ event }: HookEntry, { onFailure }: HttpHandler): string {

@@ -8,6 +8,7 @@ network:
   allowlist:
     - { id: gh, domain: api.github.com, methods: [GET], transform: { Authorization: "Bearer \${env:NONE}" } }
     - domain: "*.example.com"
+    - { id: lost, domain: lost.example.org, transform: { X-Key: "\${file:lost.key}" } }
     - { domain: internal.example.org }
     - { domain: open.example.org, private: true }
     - { id: db, domain: db.example.net, ports: [5432], protocol: tcp }
@@ -28,6 +29,7 @@ upstream:
 `;
 const dir = folder({ "p.yaml": PARENT, "c.yaml": CONFIG, "s.yaml": SANDBOXES, "bad.yaml": "version: 2\n" });
 const C = ["--config", join(dir, "c.yaml")];
+const ENV = { NONE: "a-token-that-nobody-sees" };
 const S = ["--config", join(dir, "s.yaml")];
 
 interface Line {
@@ -40,7 +42,9 @@ interface Line {
 }
 
 test("explain: an allowance is 0, with rule, interception and the names of what is injected", async () => {
-  const { code, stdout, stderr } = await sallyport(["explain", "https://api.github.com/user", ...C]);
+  const { code, stdout, stderr } = await sallyport(["explain", "https://api.github.com/user", ...C], {
+    env: ENV,
+  });
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^allow {2}https:\/\/api\.github\.com\/user$/m);
   assert.match(stdout, /^ {2}reason +rule-allows$/m);
@@ -65,6 +69,34 @@ test("explain: a denial is 3, in text and in JSON", async () => {
     assert.equal(line.reason, reason);
     assert.equal(line.url, args[0]);
   }
+});
+
+test("explain: a permitted rule whose secret is missing is a denial, which names where it should be", async () => {
+  const cases = [
+    ["https://api.github.com/user", "gh", /Environment variable `NONE` is not set/],
+    ["https://lost.example.org/", "lost", /File `.*lost\.key` cannot be read/],
+  ] as const;
+  for (const [url, rule, problem] of cases) {
+    const { code, stdout } = await sallyport(["explain", url, ...C]);
+    assert.equal(code, 3);
+    assert.match(stdout, /^deny .*\n {2}reason +secret-unavailable$/m);
+    assert.match(stdout, new RegExp(`^ {2}rule +${rule}$`, "m"));
+    assert.match(stdout, /^ {2}injected +-$/m);
+    assert.match(stdout, problem);
+    assert.match(stdout, /which may not be the gate's/);
+    const policyAlone = await sallyport(["explain", url, "--assume-secrets", ...C]);
+    assert.equal(policyAlone.code, 0);
+    assert.doesNotMatch(policyAlone.stdout, /secret-unavailable/);
+  }
+  const there = await sallyport(["explain", "https://api.github.com/user", ...C], { env: ENV });
+  assert.doesNotMatch(there.stdout, /a-token-that/);
+});
+
+test("explain: of raw bytes it says that nothing in them is looked at", async () => {
+  const { stdout } = await sallyport(["explain", "tcp://db.example.net:5432", ...C]);
+  assert.match(stdout, /note +Raw bytes, relayed unseen: nothing in them is checked, replaced or put in$/m);
+  assert.match(stdout, /note +Where they begin a TLS handshake, its server name must be this one$/m);
+  assert.doesNotMatch(stdout, /Host/);
 });
 
 test("explain: addresses that the config itself gives are judged", async () => {
@@ -130,7 +162,7 @@ async function lines(
   stdin: string,
   config: readonly string[],
 ): Promise<{ code: number | undefined; found: Line[] }> {
-  const { code, stdout } = await sallyport(["explain", "-", "--json", ...config], { stdin });
+  const { code, stdout } = await sallyport(["explain", "-", "--json", ...config], { stdin, env: ENV });
   return {
     code,
     found: stdout

@@ -121,6 +121,36 @@ test("hook check: a refused hook is exit status 3, a bare secret a warning; no v
   assert.doesNotMatch(ended.stdout, /hunter2/);
 });
 
+test("hook check: where sandboxes are named it hints at --sandbox until one is said", async () => {
+  const policy = `version: 1
+sandboxes:
+  - { id: one, source: [10.0.0.2], network: { allowlist: [ { domain: hook.example.com } ] } }
+  - { id: two, source: [10.0.0.3] }
+`;
+  writeFileSync(join(directory, "sandboxes.yaml"), policy);
+  hooks({ type: "http", url: "https://hook.example.com/" });
+  const nobody = await sallyport(["check", "--config", "sandboxes.yaml"]);
+  assert.equal(nobody.status, 3);
+  assert.match(
+    nobody.stdout,
+    /^\.agents\/hooks\.json: warning: .* --sandbox ID .*\(one, two\)\n.*\(identity-unknown\)/,
+  );
+  const one = await sallyport(["check", "--config", "sandboxes.yaml", "--sandbox", "one"]);
+  assert.deepEqual([one.status, one.stdout], [0, ".agents/hooks.json: ok\n"]);
+});
+
+test("hook check: a secret of the gate that cannot be had here is a warning, not a refusal", async () => {
+  const entry = `domain: hook.example.com, transform: { X-Key: "\${env:NOT_SET_HERE}" }`;
+  writeFileSync(join(directory, "missing.yaml"), `version: 1\nnetwork: { allowlist: [ { ${entry} } ] }\n`);
+  hooks({ type: "http", url: "https://hook.example.com/" });
+  const ended = await sallyport(["check", "--config", "missing.yaml"]);
+  assert.equal(ended.status, 0);
+  assert.match(
+    ended.stdout,
+    /warning: A secret for hook\.example\.com cannot be had here .*being asked about\n$/,
+  );
+});
+
 test("hook check: without a usable config, hooks file or sandbox it is exit status 2", async () => {
   for (const args of [
     ["--config", "none.yaml"],

@@ -29,6 +29,16 @@ test("checkHooks: a hook that the policy refuses is told with what would come of
   assert.match(refused("post_tool_execution", {}), /lost/);
 });
 
+test("checkHooks: a missing secret of the gate is a warning that tells what would come of it", () => {
+  const [missing, ...more] = check("post_tool_execution", {}, { ...ALLOW, secretMissing: true });
+  assert.match(
+    missing ?? "",
+    /^warning: A secret for a\.example\.com cannot be had here .*events would be lost$/,
+  );
+  assert.deepEqual(more, []);
+  assert.deepEqual(check("post_tool_execution", {}, { ...ALLOW, secretMissing: false }), []);
+});
+
 test("checkHooks: a bare secret in a header or in the query is told by its name alone", () => {
   const [header, odd, query, ...more] = check(
     "pre_tool_execution",

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { head } from "../support/ask.ts";
 import type { Gate, RecordLine } from "../support/gate.ts";
-import { SECRET, startGate } from "../support/gate.ts";
+import { fromEnv, SECRET, startGate } from "../support/gate.ts";
 import type { Message } from "../support/message-reader.ts";
 import { oneValue, statusOf } from "../support/message-reader.ts";
 import type { Connection } from "../support/origin.ts";
@@ -33,6 +33,7 @@ const NETWORK = {
       transform: { "X-Api-Key": SECRET },
     },
     { domain: "c.example.com" },
+    { id: "lost", domain: "lost.example.com", transform: { "X-Lost": fromEnv("NOT_SET") } },
     { domain: "d.example.com", ports: [8443], intercept: "always" },
     { domain: "*.example.com", methods: ["GET"] },
     { id: "deep", domain: "*.deep.example.com", intercept: "always" },
@@ -49,6 +50,7 @@ const HOSTS = [
     "c.example.com",
     "d.example.com",
     "e.example.com",
+    "lost.example.com",
     "x.deep.example.com",
   ],
   ...[
@@ -153,17 +155,19 @@ describe("explain", () => {
       0,
       `${differences.length} differ:\n${differences.slice(0, 10).join("\n")}`,
     );
+    assert.ok(enforced.some(({ reason }) => reason === "secret-unavailable"));
     const allowed = enforced.filter(({ verdict }) => verdict === "allow").length;
     assert.ok(allowed > QUESTIONS / 10 && allowed < (QUESTIONS * 9) / 10, `${allowed} allowed`);
   });
 });
 
-/** All in one process: it reads `METHOD URL` lines. */
+/** All in one process, with the gate's secrets: it reads `METHOD URL` lines. */
 async function explain(questions: readonly Question[]): Promise<readonly Verdict[]> {
   const command = [process.execPath, "--disable-warning=ExperimentalWarning", MAIN];
   const stdin = questions.map(({ method, url }) => `${method} ${url}\n`).join("");
   const outcome = await run(internet, [...command, "explain", "-", "--json", "--config", gate.configFile], {
     stdin,
+    env: { SECRET: internet.canary.secret },
   });
   assert.equal(outcome.code, 3, outcome.stderr);
   const lines = outcome.stdout.trim().split("\n");

@@ -217,7 +217,8 @@ describe("a parent proxy", () => {
         "--config",
         gate.configFile,
       ];
-      const { stdout } = await run(internet, command, { env: { NODE_NO_WARNINGS: "1" } });
+      const env = { NODE_NO_WARNINGS: "1", PARENT_AUTH: CREDENTIALS };
+      const { stdout } = await run(internet, command, { env });
       const { verdict, reason } = JSON.parse(stdout) as Record<string, string>;
       const enforced = oneValue(answer, "x-sallyport-reason") ?? "rule-allows";
       assert.deepEqual(
