@@ -7,82 +7,29 @@ import { createDeadlines } from "./base/deadlines.ts";
 import { LiveSet } from "./base/live-set.ts";
 import { createTurn } from "./base/turn.ts";
 import { runConnection } from "./connection.ts";
-import { decideParentAddress } from "./decide/decide-endpoint.ts";
-import { compilePolicy } from "./decide/policy.ts";
-import { get, post } from "./errand.ts";
-import { Forwarder } from "./forward/forwarder.ts";
-import { createParent } from "./forward/parent.ts";
-import { createResolver } from "./forward/resolve.ts";
 import { createSurroundings } from "./forward/surroundings.ts";
-import { createUpstreamTls } from "./forward/upstream-tls.ts";
+import type { Gate, GateOptions, GateState } from "./gate.ts";
 import { createGatewayDoor, type GatewayDoor } from "./gateway-door.ts";
 import { renderApproval } from "./hooks/approval-record.ts";
 import { ApprovalBook, type ApprovalKey, type PendingApproval, type Resolution } from "./hooks/approvals.ts";
 import { createHookDesk } from "./hooks/hook-desk.ts";
+import { takeUp } from "./in-force.ts";
 import { type JailDoor, openJailDoor } from "./jail-door.ts";
 import type { Config, Endpoint, GatewayEndpoint } from "./model/config.ts";
-import type { AddressDecision } from "./model/decision.ts";
-import type { IpAddress } from "./model/exchange.ts";
 import type { Limits } from "./model/limits.ts";
-import type { NetworkSource, ParentSource } from "./model/policy.ts";
 import type { Recorder } from "./model/record.ts";
-import type { Ca } from "./pki/ca.ts";
+import { type Outward, openOutward } from "./outward.ts";
 import { createLeafCache, type LeafCache } from "./pki/leaf-cache.ts";
+import { type LabelIds, labelIdsOf } from "./record/label-ids.ts";
 import { createLog, type Log } from "./record/log.ts";
 import { createMetrics, type Metrics, type MetricsPart } from "./record/metrics.ts";
 import { createRecorder } from "./record/recorder.ts";
 import { createRecordWriter, type RecordWriter } from "./record/writer.ts";
 import type { ReverseDoor } from "./reverse-door.ts";
-import { runForSecret } from "./secrets/exec.ts";
-import { createSecrets, type Secrets } from "./secrets/secrets.ts";
-import { createSupplyDesk, type SupplyDesk } from "./secrets/supply-desk.ts";
+import type { Secrets } from "./secrets/secrets.ts";
+import type { SupplyDesk } from "./secrets/supply-desk.ts";
+import { openSupplies } from "./supplies.ts";
 import type { InForce, World } from "./world.ts";
-
-export interface GateOptions {
-  readonly config: Config;
-  readonly ca: Ca;
-  /** 32 bytes, the same in all workers. */
-  readonly ticketSecret: Uint8Array;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly version: string;
-  /** Names this process's life in records. */
-  readonly session: string;
-  /** Told of an approval that was heard here and holds for longer: the other workers have to learn it. */
-  readonly spread?: ((key: ApprovalKey, resolution: Resolution) => void) | undefined;
-}
-
-/** What the operator's pages say of one gate. */
-export interface GateState {
-  readonly secretsUnavailable: readonly string[];
-  readonly recordsDropped: number;
-}
-
-export interface Gate {
-  /** Takes connections of this listener from now on. */
-  readonly listener: Server;
-  /** A door for one sandbox whose network is ours alone; without an id for whoever the top-level `network` is for. */
-  openDoor(sandbox: string | undefined): JailDoor;
-  /** Takes what the firewall redirects here, from now until the drain. Rejects with `E_CONFIG`. */
-  openGateway(gateway: GatewayEndpoint): Promise<void>;
-  /** Takes base-URL requests at this address, from now until the drain. Rejects with `E_CONFIG`. */
-  openReverse(reverse: Endpoint): Promise<void>;
-  /** Puts another config in force: at once, as a whole, and for what is under way too. Throws `E_CONFIG`. */
-  apply(config: Config): void;
-  metrics(): Promise<MetricsPart>;
-  state(): GateState;
-  /** Hides what is secret in a text. */
-  redact(text: string): string;
-  /** What waits for a person's word here. */
-  approvals(): readonly PendingApproval[];
-  /** Gives it; undefined where nothing of this id waits here. */
-  resolveApproval(id: string, resolution: Resolution): PendingApproval | undefined;
-  /** A word that holds for longer. */
-  learnApproval(key: ApprovalKey, resolution: Resolution): void;
-  /** Opens the records file anew, after a rotation. */
-  reopenRecords(): void;
-  /** Stops accepting, lets what is under way end, cuts what has not after `drain_timeout`; then all is closed. */
-  drain(): Promise<void>;
-}
 
 /** How often deadlines are looked at; no limit is kept more exactly than this. */
 const TICK_MS = 100;
@@ -109,7 +56,7 @@ class RunningGate implements Gate {
   #reverse: ReverseDoor | undefined = undefined;
   readonly #supplies: SupplyDesk;
   #inForce: InForce;
-  #ids: Ids;
+  #ids: LabelIds;
   #outward: Outward;
   #draining = false;
 
@@ -117,7 +64,7 @@ class RunningGate implements Gate {
     const { config } = options;
     this.#options = options;
     this.#limits = { ...config.limits };
-    this.#ids = idsOf(config);
+    this.#ids = labelIdsOf(config.policy);
     this.#metrics = createMetrics({
       version: options.version,
       node: process.versions.node,
@@ -143,7 +90,14 @@ class RunningGate implements Gate {
       ticketSecret: options.ticketSecret,
       onEvent: this.#recorder.leafCertificate,
     });
-    this.#supplies = this.#openSupplies();
+    this.#supplies = openSupplies({
+      env: options.env,
+      limits: this.#limits,
+      around: () => ({ force: this.#inForce, world: this.#world }),
+      failed: (what, problem) =>
+        this.#log.warn("A secret cannot be had; what needs it is refused", { what, problem }),
+      now: () => performance.now(),
+    });
     this.#inForce = this.#takeUp(config, undefined);
     this.#outward = this.#openOutward(config);
     this.#world = this.#createWorld();
@@ -177,7 +131,7 @@ class RunningGate implements Gate {
     const before = this.#outward;
     this.#outward = outward;
     this.#inForce = force;
-    this.#ids = idsOf(config);
+    this.#ids = labelIdsOf(config.policy);
     Object.assign(this.#limits, config.limits);
     this.#world.live.recheck(force);
     this.#world.approvals.keepOnly(new Set(config.policy.sandboxes.map(({ id }) => id)));
@@ -276,106 +230,20 @@ class RunningGate implements Gate {
     };
   }
 
-  #takeUp({ policy, templates, ...suppliers }: Config, previous: Secrets | undefined): InForce {
+  #takeUp(config: Config, previous: Secrets | undefined): InForce {
     const { env } = this.#options;
-    const supply = this.#supplies.supply(suppliers);
-    const compiled = compilePolicy(policy);
-    const secrets = createSecrets(templates, { env, now: () => performance.now(), previous, supply });
-    this.#supplies.adopt(secrets, templates);
-    return {
-      policy: compiled,
-      digest: policy.digest.slice(0, 12),
-      sandboxes: policy.sandboxes,
-      hooks: policy.hooks,
-      hookOptions: policy.hookOptions,
-      placeholders: policy.placeholders,
-      approvals: policy.approvals,
-      secrets,
-    };
+    return takeUp(config, previous, { env, supplies: this.#supplies, now: () => performance.now() });
   }
 
-  #openSupplies(): SupplyDesk {
-    const limits = this.#limits;
-    const within = () => AbortSignal.timeout(limits.secret_timeout);
-    const around = () => ({ force: this.#inForce, world: this.#world });
-    return createSupplyDesk({
-      post: (order) => post(order, within(), around()),
-      // The first are asked for while the gate is still being made.
-      get: async (order) => get(order, within(), await Promise.resolve().then(around)),
-      ttl: () => limits.secret_ttl,
-      run: (command) => runForSecret(command, this.#options.env, limits),
-      failed: (what, problem) =>
-        this.#log.warn("A secret cannot be had; what needs it is refused", { what, problem }),
-      now: () => performance.now(),
-    });
-  }
-
-  #openOutward({ policy, upstream, listen }: Config): Outward {
-    const resolver = createResolver({
-      servers: upstream.dnsServers,
-      hosts: upstream.dnsHosts,
-      limits: this.#limits,
-      now: () => performance.now(),
-    });
-    const admin = listen.admin === undefined ? [] : [`${listen.admin.host} ${listen.admin.port}`];
-    const tls = createUpstreamTls({ caFile: upstream.caFile });
-    const source = policy.parent;
-    const guard = (address: IpAddress): AddressDecision =>
-      decideParentAddress((source as ParentSource).destination, address);
-    const parent =
-      source === undefined
-        ? undefined
-        : createParent({ source, guard, hosts: upstream.dnsHosts, resolver, tls, limits: this.#limits });
-    const own = [...resolver.servers(), ...admin];
-    const forwarder = new Forwarder({
-      parent,
+  #openOutward(config: Config): Outward {
+    return openOutward(config, {
       limits: this.#limits,
       deadlines: this.#deadlines,
       turn: this.#turn,
-      resolver,
-      tls,
+      now: () => performance.now(),
       onConnected: this.#recorder.upstreamConnected,
     });
-    return { forwarder, endpoints: parent === undefined ? () => own : joined(own, parent.endpoints) };
   }
-}
-
-interface Outward {
-  readonly forwarder: Forwarder;
-  /** `address port` of what the gate itself connects to, or listens on for its operator. */
-  readonly endpoints: () => readonly string[];
-}
-
-/** One list out of two, the same object for as long as the second one is. */
-function joined(fixed: readonly string[], moving: () => readonly string[]): () => readonly string[] {
-  let last = moving();
-  let all = [...fixed, ...last];
-  return () => {
-    if (moving() !== last) {
-      last = moving();
-      all = [...fixed, ...last];
-    }
-    return all;
-  };
-}
-
-interface Ids {
-  readonly rules: readonly string[];
-  readonly sandboxes: readonly string[];
-}
-
-/** Of what metrics may be labelled by. */
-function idsOf({ policy }: Config): Ids {
-  const rules = new Set<string>();
-  const networks = [policy.network, ...policy.sandboxes.map(({ network }) => network)];
-  for (const { id } of policy.denylist) rules.add(id);
-  for (const network of networks) for (const id of idsOfNetwork(network)) rules.add(id);
-  return { rules: [...rules], sandboxes: policy.sandboxes.map(({ id }) => id) };
-}
-
-function idsOfNetwork(network: NetworkSource): readonly string[] {
-  if (network.kind === "disabled") return [];
-  return [...network.rules, ...network.denylist].map(({ id }) => id);
 }
 
 function pause(ms: number): Promise<void> {

@@ -20,7 +20,8 @@ export interface Answer {
   readonly text: string;
 }
 
-interface Parts {
+/** By which policy and secrets it goes, and by whose way out. */
+export interface ErrandParts {
   readonly force: Pick<InForce, "policy" | "secrets">;
   readonly world: Pick<World, "forwarder">;
 }
@@ -31,18 +32,18 @@ const MAX_ANSWER_BYTES = 65_536;
 export async function postJson(
   { endpoint, body, fields }: Errand,
   signal: AbortSignal,
-  parts: Parts,
+  parts: ErrandParts,
 ): Promise<Answer> {
   return post({ endpoint, body, fields: [["Content-Type", "application/json"], ...fields] }, signal, parts);
 }
 
 /** The same for any body, whose type is among the fields. */
-export function post(errand: Errand, signal: AbortSignal, parts: Parts): Promise<Answer> {
+export function post(errand: Errand, signal: AbortSignal, parts: ErrandParts): Promise<Answer> {
   return run({ ...errand, method: "POST" }, signal, parts);
 }
 
 /** The same without a body. */
-export function get(errand: Omit<Errand, "body">, signal: AbortSignal, parts: Parts): Promise<Answer> {
+export function get(errand: Omit<Errand, "body">, signal: AbortSignal, parts: ErrandParts): Promise<Answer> {
   return run({ ...errand, method: "GET", body: undefined }, signal, parts);
 }
 
@@ -54,7 +55,7 @@ async function run(
     fields,
   }: Omit<Errand, "body"> & { readonly method: string; readonly body: string | undefined },
   signal: AbortSignal,
-  { force, world }: Parts,
+  { force, world }: ErrandParts,
 ): Promise<Answer> {
   const { destination, scheme, target } = endpoint;
   const order = {

@@ -1,9 +1,9 @@
 /** `attach`: a namespace that somebody else made goes out through this very process, until it ends. */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import type { Gate } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
 import { watchConfig } from "../config/watch.ts";
+import type { Gate } from "../gate.ts";
 import type { Config, LoadResult } from "../model/config.ts";
 import { Failure } from "../model/failure.ts";
 import { createLog, type Log } from "../record/log.ts";

@@ -1,7 +1,8 @@
 /** The running gate as `serve` handles it, in this process or in several; here the one of this process alone. */
 import { randomBytes } from "node:crypto";
 import { listen } from "../accept/listener.ts";
-import { createGate, type Gate, type GateState } from "../app.ts";
+import { createGate } from "../app.ts";
+import type { Gate, GateState } from "../gate.ts";
 import { type ApprovalKey, holds, type PendingApproval, type Resolution } from "../hooks/approvals.ts";
 import type { Config } from "../model/config.ts";
 import { openCa } from "../pki/ca.ts";

@@ -1,5 +1,5 @@
 /** The namespaces that `serve` and `attach` make go out through one gate: opened when they are there, again when they return. */
-import type { Gate } from "../app.ts";
+import type { Gate } from "../gate.ts";
 import type { JailDoor } from "../jail-door.ts";
 import type { Config } from "../model/config.ts";
 import type { Log } from "../record/log.ts";

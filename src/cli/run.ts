@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Socket as Datagrams } from "node:dgram";
 import type { Server } from "node:net";
-import type { Gate } from "../app.ts";
+import type { Gate } from "../gate.ts";
 import type { JailDoor } from "../jail-door.ts";
 import type { Config } from "../model/config.ts";
 import { Failure } from "../model/failure.ts";

@@ -1,7 +1,7 @@
 /** The supervisor of several workers that take connections together: it orders, replaces, and sums up. */
 import cluster, { type Worker } from "node:cluster";
 import { randomBytes } from "node:crypto";
-import type { GateState } from "../app.ts";
+import type { GateState } from "../gate.ts";
 import { type ApprovalKey, holds, type PendingApproval, type Resolution } from "../hooks/approvals.ts";
 import type { Config } from "../model/config.ts";
 import { Failure } from "../model/failure.ts";

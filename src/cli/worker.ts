@@ -1,7 +1,7 @@
 /** One of several workers: does what its supervisor orders, and ends with it. */
 import cluster from "node:cluster";
-import type { Gate } from "../app.ts";
 import { loadConfigText } from "../config/load.ts";
+import type { Gate } from "../gate.ts";
 import type { Config } from "../model/config.ts";
 import { Failure } from "../model/failure.ts";
 import { createLog } from "../record/log.ts";

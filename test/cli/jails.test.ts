@@ -5,9 +5,9 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Gate } from "../../src/app.ts";
 import { type JailEvents, Jails, loggedJails, placesOf } from "../../src/cli/jails.ts";
 import { loadConfigText } from "../../src/config/load.ts";
+import type { Gate } from "../../src/gate.ts";
 import type { Config } from "../../src/model/config.ts";
 import { unshared } from "../support/unshared.ts";
 
