@@ -1,9 +1,10 @@
-/** Request fields that make some origins act on another method or another URL than the request line says. Pure. */
+/** Fields and query parameters that make some origins act on another method or another URL than the request line says. Pure. */
 
 /** Frameworks: Rails, Symfony, ASP.NET, Google APIs; and what ingress controllers tell their authorizers. */
 const METHOD_FIELDS: readonly string[] = [
   "x-http-method-override",
   "x-http-method",
+  "http-method-override",
   "x-method-override",
   "x-http-verb-override",
   "x-original-method",
@@ -23,8 +24,26 @@ const URL_FIELDS: readonly string[] = [
   "x-forwarded-path",
   "x-http-destinationurl",
   "x-envoy-original-path",
+  "x-http-path-override",
   "destination",
 ];
+
+/** Query parameters: WordPress, Symfony and Rack; Graph APIs. Both as PHP calls them, which knows neither `.` nor `-` nor blanks. */
+const METHOD_PARAMETERS: ReadonlySet<string> = new Set([
+  "_method",
+  "method",
+  ...METHOD_FIELDS.map((field) => field.replaceAll("-", "_")),
+]);
+const METHODS: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "PATCH",
+  "DELETE",
+  "OPTIONS",
+  "TRACE",
+]);
 
 const KINDS: ReadonlyMap<string, OverrideKind> = new Map([
   ...METHOD_FIELDS.map((key) => [key, "method"] as const),
@@ -39,7 +58,37 @@ export type OverrideKind = "method" | "url";
  */
 export function overrideKind(key: string): OverrideKind | undefined {
   const first = key.charCodeAt(0);
-  // Nearly all fields end here: `d` and `x` alone begin one of the names.
-  if (first !== 0x78 && first !== 0x64) return undefined;
+  // Nearly all fields end here: `d`, `h` and `x` alone begin one of the names.
+  if (first !== 0x78 && first !== 0x64 && first !== 0x68) return undefined;
   return KINDS.get(key.includes("_") ? key.replaceAll("_", "-") : key);
+}
+
+/** Methods, in upper case, that the target's query asks for. `method=` means many things: only what is a method counts. */
+export function methodsInQuery(target: string): readonly string[] {
+  const mark = target.indexOf("?");
+  if (mark === -1 || !/m(?:e|%65)(?:t|%74)|%/i.test(target)) return [];
+  return target
+    .slice(mark + 1)
+    .split(/[&;]/)
+    .flatMap((pair) => {
+      const [name = "", value = ""] = pair.split(/=(.*)/s);
+      if (!METHOD_PARAMETERS.has(parameterName(unescaped(name)))) return [];
+      const method = unescaped(value).trim().toUpperCase();
+      return METHODS.has(method) ? [method] : [];
+    });
+}
+
+function parameterName(name: string): string {
+  return name
+    .replace(/^ +|\0.*$/gs, "")
+    .replaceAll(/[ .[-]/g, "_")
+    .toLowerCase();
+}
+
+function unescaped(text: string): string {
+  return text
+    .replaceAll("+", " ")
+    .replaceAll(/%([0-9A-Fa-f]{2})/g, (_, digits: string) =>
+      String.fromCharCode(Number.parseInt(digits, 16)),
+    );
 }

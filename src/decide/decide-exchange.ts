@@ -1,5 +1,5 @@
 /** Decides whether one exchange may leave. Pure: the same question and policy, the same decision. */
-import { overrideKind } from "../base/override-fields.ts";
+import { methodsInQuery, overrideKind } from "../base/override-fields.ts";
 import type { Decision, Reason } from "../model/decision.ts";
 import type { FieldLines, Question, Scheme } from "../model/exchange.ts";
 import { findCandidates } from "./candidates.ts";
@@ -51,6 +51,7 @@ function judge(
   return (
     judgePath(rule, reading) ??
     refuseInjection(rule, request.method, scheme) ??
+    judgeQuery(rule, request.target) ??
     judgeFields(rule, request.fields)
   );
 }
@@ -72,6 +73,13 @@ function refuseInjection(
   if (injections.length === 0 && certificate === undefined) return undefined;
   if (scheme !== "https") return "plaintext-secret";
   return injections.length > 0 && ECHOING.test(method) ? "method-refused" : undefined;
+}
+
+/** A parameter that some origins obey in place of the request line, and that names a method which the rule does not list. */
+function judgeQuery({ methods }: Rule, target: string): Reason | undefined {
+  if (methods === undefined || methodsInQuery(target).every((method) => methods.includes(method)))
+    return undefined;
+  return "method-refused";
 }
 
 /** A field that some origins obey in place of the request line that was judged. */

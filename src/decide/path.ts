@@ -19,6 +19,12 @@ const SUSPECT_SEGMENT = /\/\/|\/\.\.?(?:\/|$)/;
 /** `%` without two hex digits; escaped controls, `%`, backslash: what a second decoder would read again. */
 const SUSPECT_ESCAPE = /%(?![0-9A-Fa-f]{2})|%(?:[01][0-9A-Fa-f]|7[Ff]|25|5[Cc])/;
 
+/**
+ * Decoded: a dot segment that ends in blanks, which Windows drops, or in what a server behind a decoding proxy takes for
+ * a parameter, a query or a fragment (`/..%3B/` through nginx to Tomcat).
+ */
+const DISGUISED_SEGMENT = /\/\.\.?(?: +|[ ]*[;?#][^/]*)(?:\/|$)/;
+
 const ESCAPE = /%([0-9A-Fa-f]{2})/g;
 
 /** RFC 3986 section 2.3. */
@@ -44,7 +50,9 @@ function readEscaped(path: string): PathReading {
   if (SUSPECT_ESCAPE.test(path)) return { path, kind: "ambiguous" };
   const decoded = path.replace(ESCAPE, decodeUnreserved);
   const slashed = decoded.replaceAll("%2F", "/");
-  if (SUSPECT_SEGMENT.test(slashed) || !isUtf8(decoded)) return { path, kind: "ambiguous" };
+  if (SUSPECT_SEGMENT.test(slashed) || !isUtf8(decoded) || isDisguised(decoded)) {
+    return { path, kind: "ambiguous" };
+  }
   return { path: decoded, kind: slashed === decoded ? "clear" : "encoded-slash" };
 }
 
@@ -62,4 +70,16 @@ function isUtf8(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** `decoded` is well-formed. Full-width dots and slashes are plain ones to whoever normalizes (Unicode TR 36, section 3). */
+function isDisguised(decoded: string): boolean {
+  const text = decodeURIComponent(decoded);
+  const folded = text.normalize("NFKC");
+  if (DISGUISED_SEGMENT.test(folded)) return true;
+  return folded !== text && (SUSPECT_SEGMENT.test(folded) || separators(folded) > separators(text));
+}
+
+function separators(text: string): number {
+  return text.replace(/[^/\\;%]/g, "").length;
 }

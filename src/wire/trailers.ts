@@ -1,4 +1,5 @@
 /** Which fields may stand after a body (RFC 9110 section 6.5.1). Pure. */
+import { overrideKind } from "../base/override-fields.ts";
 import type { Field } from "../model/exchange.ts";
 
 /** Framing, routing, authentication, request modifiers, response control: a receiver may merge trailers into the head. */
@@ -36,11 +37,6 @@ const FORBIDDEN = new Set([
   "vary",
   "warning",
   "alt-svc",
-  "x-http-method",
-  "x-http-method-override",
-  "x-method-override",
-  "x-original-url",
-  "x-rewrite-url",
 ]);
 const FORBIDDEN_PREFIXES = ["content-", "if-", "x-forwarded-"];
 
@@ -50,5 +46,9 @@ export function isTrailer(field: Field): boolean {
   if (key === "content-digest") {
     return true;
   }
-  return !FORBIDDEN.has(key) && !FORBIDDEN_PREFIXES.some((prefix) => key.startsWith(prefix));
+  return (
+    !FORBIDDEN.has(key) &&
+    overrideKind(key) === undefined &&
+    !FORBIDDEN_PREFIXES.some((prefix) => key.startsWith(prefix))
+  );
 }

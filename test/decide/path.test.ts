@@ -15,6 +15,8 @@ const CLEAR: readonly (readonly [string, string])[] = [
   ["/.a/..b/...", "/.a/..b/..."],
   ["/%2e%2e%2e", "/..."],
   ["/a%3Fb%23", "/a%3Fb%23"],
+  ["/a..%3Bb/..c%20/%3B", "/a..%3Bb/..c%20/%3B"],
+  ["/%EF%BC%A1%E2%80%A6", "/%EF%BC%A1%E2%80%A6"],
 ];
 
 for (const [target, path] of CLEAR) {
@@ -33,6 +35,14 @@ const AMBIGUOUS: readonly (readonly [string, readonly string[]])[] = [
   ["escaped controls", ["/%00", "/a%0d%0a", "/%1f", "/%7F"]],
   ["bad escapes", ["/%", "/%2", "/%zz", "/%2g", "/a%", "/%u002e"]],
   ["overlong and broken UTF-8", ["/%c0%af", "/%c0%ae%c0%ae/", "/%e0%80%af", "/%ff", "/%c3", "/%ed%a0%80"]],
+  [
+    "disguised dot segments",
+    ["/a/..%3b/b", "/.%3Bx", "/a/%2e%2e%3F", "/..%23x/b", "/a/..%20/b", "/.%20%20;"],
+  ],
+  [
+    "full-width dots and slashes",
+    ["/a/%EF%BC%8E%EF%BC%8E/b", "/a%EF%BC%8F..", "/%e2%80%a5/b", "/a%EF%BC%BCb"],
+  ],
   ["fragments", ["/a#", "/a#/b", "/a?x#y", "#"]],
   ["other than visible ASCII", ["/é", "/a b", "/a\tb", "/\0", "/\x7f", "/\x80"]],
   ["no path at all", ["", "a", "?x", "http://a/", "**", "*?"]],

@@ -18,6 +18,8 @@ test("I05 isTrailer() refuses what frames, routes, authenticates or modifies", (
     "If-Match",
     "X-Forwarded-For",
     "X_Http_Method_Override",
+    "X-Forwarded-Method",
+    "X-Rewrite-URI",
     "Trailer",
     "Cache-Control",
   ];
