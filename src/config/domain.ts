@@ -32,6 +32,14 @@ export function patternKey(pattern: PatternSource): string {
   }
 }
 
+/** Keys of the patterns that hold all of `pattern`, the narrowest first; without `*`, which holds every name. */
+export function coveringKeys(pattern: PatternSource): readonly string[] {
+  const own = patternKey(pattern);
+  if (pattern.kind === "any" || pattern.kind === "address") return [own];
+  const labels = (pattern.kind === "exact" ? pattern.host : pattern.base).split(".");
+  return [own, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join(".")}`)];
+}
+
 function parseWildcard(rest: string): DomainResult {
   const base = parseHostnameIdn(rest);
   if (base !== undefined) return { ok: true, pattern: { kind: "wildcard", base } };

@@ -1,8 +1,8 @@
 /** Entries that can never match or never get through: correct, and surely not meant. Pure. */
-import type { PatternSource } from "../model/pattern.ts";
 import type { RuleSource } from "../model/policy.ts";
-import { patternKey } from "./domain.ts";
+import { coveringKeys, patternKey } from "./domain.ts";
 import { hopeless, type PlacedDeny } from "./entry.ts";
+import { lintPlaceholders } from "./lint-placeholders.ts";
 import { checkHandOver } from "./parent.ts";
 import { quoteName, type Report } from "./report.ts";
 import type { PlacedRule } from "./rule.ts";
@@ -14,6 +14,7 @@ type Taken = Map<string, Map<number, number>>;
 export function lintNetwork(scope: Scope, rules: readonly PlacedRule[], denies: readonly PlacedDeny[]): void {
   lintShadows(scope.report, rules);
   lintDenied(scope.report, rules, denies);
+  lintPlaceholders(scope, rules);
   for (const { rule, at } of rules) {
     checkHandOver(scope, rule.pattern, at);
     const why = hopeless(rule.pattern, scope);
@@ -85,12 +86,4 @@ function lintDenied(report: Report, rules: readonly PlacedRule[], denies: readon
     if (key === undefined) continue;
     report.warn(at, `The denylist refuses all of this: ${quoteName(key)} on line ${whole.get(key)}`);
   }
-}
-
-/** Keys of the patterns that hold all of `pattern`. */
-function coveringKeys(pattern: PatternSource): readonly string[] {
-  const own = patternKey(pattern);
-  if (pattern.kind === "any" || pattern.kind === "address") return [own];
-  const labels = (pattern.kind === "exact" ? pattern.host : pattern.base).split(".");
-  return [own, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join(".")}`)];
 }

@@ -56,6 +56,7 @@ function describe(
     ...(would === "deny" ? ["Allowed only because of mode evaluate_only; enforce would deny it"] : []),
     ...(permit.injections.length > 0 ? [scrubNote(permit)] : []),
     ...(how === "opaque" || how === "tunnel" ? UNSEEN[how] : []),
+    ...(interception === "tunnel" ? unreplacedNotes(destination, policy) : []),
     ...(destination.kind === "name"
       ? ["The address that the name resolves to is decided when it is dialled"]
       : []),
@@ -87,5 +88,11 @@ function scrubNote({ scrub }: Permit): string {
 function placeholderNotes(destination: Query["destination"], policy: Policy): readonly string[] {
   return findPlaceholders(destination, policy).map(
     ({ placeholder, locations }) => `${placeholder} is replaced here, in: ${locations.join(", ")}`,
+  );
+}
+
+function unreplacedNotes(destination: Query["destination"], policy: Policy): readonly string[] {
+  return findPlaceholders(destination, policy).map(
+    ({ placeholder }) => `${placeholder} is not replaced here`,
   );
 }

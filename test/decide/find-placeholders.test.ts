@@ -38,14 +38,16 @@ test("findPlaceholders: those whose domains cover the destination, and such an e
   assert.deepEqual(findPlaceholders(ask("https://a.example/").destination, buildPolicy({})), []);
 });
 
-test("explain names the placeholders that are replaced, and none where nothing is", () => {
-  const policy = buildPolicy({ network: { allowlist: [{ domain: "*" }] }, placeholders: [PLACEHOLDER] });
+test("explain names the placeholders that are replaced, those that are not, and none where none is trusted", () => {
+  const allowlist = [{ domain: "*" }, { domain: "x.b.example", intercept: "never" as const }];
+  const policy = buildPolicy({ network: { allowlist }, placeholders: [PLACEHOLDER] });
   const notes = (url: string): string => {
     const { client, destination, scheme, request } = ask(url);
     if (request === undefined) return "";
     return explain({ client, destination, scheme, request }, policy).notes.join();
   };
   assert.match(notes("https://a.example/"), /__SALLYPORT_CRED_a__ is replaced here, in: header/);
+  assert.match(notes("https://x.b.example/"), /__SALLYPORT_CRED_a__ is not replaced here/);
   assert.doesNotMatch(notes("http://a.example/"), /CRED/);
   assert.doesNotMatch(notes("https://c.example/"), /CRED/);
 });
