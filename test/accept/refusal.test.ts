@@ -80,16 +80,6 @@ test("refusalOf asks a client without identity for one, and only it", () => {
   assert.equal(fieldsOf(refusalOf(deny("rule-denies"), ABOUT))["proxy-authenticate"], undefined);
 });
 
-test("refusalOf does not speak of a proxy's variables where nobody was told of a proxy", () => {
-  const hint = (listener: "explicit" | "jail" | "gateway"): unknown =>
-    errorOf(refusalOf(deny("loopback"), { ...ABOUT, listener }))["hint"];
-  assert.match(String(hint("explicit")), /NO_PROXY/);
-  for (const listener of ["jail", "gateway"] as const) {
-    assert.match(String(hint(listener)), /by its own loopback address, on a port that the gate does not/);
-    assert.doesNotMatch(String(hint(listener)), /PROXY/);
-  }
-});
-
 test("refusalOf does without a name where none is known", () => {
   const error = errorOf(refusalOf(deny("no-name"), { host: undefined, port: undefined, connect: false }));
   assert.deepEqual([error["host"], error["port"]], [null, null]);
@@ -181,21 +171,6 @@ test("answerFailure takes a status that belongs to the code and no other", () =>
     assert.match(answer.phrase, /^[A-Z][A-Za-z -]+$/);
     errorOf(answer);
   }
-});
-
-test("answerFailure tells a slow client from a slow upstream without being given a status", () => {
-  assert.equal(answerFailure(new Failure("E_TIMEOUT", "client", "Slow"), ABOUT).status, 408);
-  const upstream = answerFailure(new Failure("E_TIMEOUT", "upstream", "Slow"), ABOUT);
-  assert.equal(upstream.status, 504);
-  assert.equal(errorOf(upstream)["message"], "api.example.com did not answer in time");
-});
-
-test("answerFailure says what was wrong with a request where its status tells", () => {
-  const failure = new Failure("E_BAD_REQUEST", "client", "No", { status: 431 });
-  assert.equal(
-    errorOf(answerFailure(failure, ABOUT))["message"],
-    "The request's header fields are too large or too many, so nothing was sent on",
-  );
 });
 
 test("answerFailure does without a name where none is known", () => {
