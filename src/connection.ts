@@ -9,6 +9,7 @@ import { Http1Connection } from "./accept/http1-connection.ts";
 import { sayLast } from "./accept/last-word.ts";
 import { looksLikeHttp, peek } from "./accept/peek.ts";
 import { type Answer, aboutOf, answerFailure, refusalOf } from "./accept/refusal.ts";
+import { admit } from "./admit.ts";
 import { parseIpAddress } from "./base/ip.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import { runExchange } from "./exchange.ts";
@@ -24,7 +25,7 @@ import { ExchangeDraft } from "./record/draft.ts";
 import { runSocks } from "./socks.ts";
 import { runTunnel, type TunnelEnd } from "./tunnel.ts";
 import { tlsAlert } from "./wire/tls-alert.ts";
-import { admit, ask, type ClientConnection, type InForce, isStranger, type World } from "./world.ts";
+import { ask, type ClientConnection, type InForce, isStranger, type World } from "./world.ts";
 
 /** TLS alert `access_denied`, RFC 8446 section 6.2. */
 const ACCESS_DENIED = 49;

@@ -4,6 +4,7 @@ import type { Cap } from "./accept/connection-caps.ts";
 import { sayLast } from "./accept/last-word.ts";
 import { looksLikeHttp, type Peeked, peek } from "./accept/peek.ts";
 import { RawInbound } from "./accept/raw-inbound.ts";
+import { admit } from "./admit.ts";
 import { carryOut, inspect, serve } from "./connection.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import type { Door, Original } from "./model/arrival.ts";
@@ -13,7 +14,7 @@ import { asFailure, Failure } from "./model/failure.ts";
 import type { ExchangeRecord } from "./model/record.ts";
 import { ExchangeDraft } from "./record/draft.ts";
 import { ALERT, tlsAlert } from "./wire/tls-alert.ts";
-import { admit, type ClientConnection, refuseOriginal, unnamed, type World } from "./world.ts";
+import { type ClientConnection, refuseOriginal, unnamed, type World } from "./world.ts";
 
 const NOTHING = Buffer.alloc(0);
 

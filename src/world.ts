@@ -1,8 +1,6 @@
 /** What the sentences share: the world they act on, and the steps that both of them take. */
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Socket } from "node:net";
 import type { Asking } from "./accept/arrival.ts";
-import type { Cap, ConnectionCaps } from "./accept/connection-caps.ts";
+import type { ConnectionCaps } from "./accept/connection-caps.ts";
 import type { LiveSet } from "./base/live-set.ts";
 import { classifyAddress } from "./decide/address-class.ts";
 import { decideAddress, type Surroundings } from "./decide/decide-address.ts";
@@ -12,20 +10,12 @@ import type { Forwarder } from "./forward/forwarder.ts";
 import type { ApprovalBook } from "./hooks/approvals.ts";
 import type { HookDesk } from "./hooks/hook-desk.ts";
 import { type ClientClaims, identifyClient, isStill } from "./identify/identify-client.ts";
-import { identifyDestination, nameOf } from "./identify/identify-destination.ts";
+import { identifyDestination } from "./identify/identify-destination.ts";
 import type { Door, Original } from "./model/arrival.ts";
 import type { PlaceholderSource } from "./model/credential.ts";
 import type { Deadlines } from "./model/deadline.ts";
 import { type Denial, deny, type Permit, type Reason } from "./model/decision.ts";
-import type {
-  Client,
-  Destination,
-  IpAddress,
-  Listener,
-  Question,
-  Scheme,
-  Visibility,
-} from "./model/exchange.ts";
+import type { Client, Destination, IpAddress, Question, Visibility } from "./model/exchange.ts";
 import { clientLeft, Failure } from "./model/failure.ts";
 import type { Inbound } from "./model/inbound.ts";
 import type { Route } from "./model/leg.ts";
@@ -34,8 +24,10 @@ import type { ApprovalOptions, HookOptions, HookSource, SandboxSource } from "./
 import type { Recorder } from "./model/record.ts";
 import type { Turn } from "./model/turn.ts";
 import type { LeafCache } from "./pki/leaf-cache.ts";
+import { poolKeysOf } from "./pool-keys.ts";
 import { readIdentity } from "./secrets/client-identity.ts";
 import type { Secrets } from "./secrets/secrets.ts";
+import { proofHolds, proofOf } from "./secrets/token-proof.ts";
 import type { RenderedInjection } from "./transform/transform-request.ts";
 
 /** What an exchange needs from the world: `app.ts` supplies the real one, tests supply fakes. */
@@ -81,26 +73,6 @@ export interface InForce {
   readonly hookOptions: HookOptions;
   readonly placeholders: readonly PlaceholderSource[];
   readonly approvals: ApprovalOptions;
-}
-
-/** Counts a connection in until it closes; one too many is reset, and undefined. */
-export function admit(
-  socket: Socket,
-  address: string,
-  listener: Listener,
-  { caps, recorder }: World,
-): Cap | undefined {
-  const cap = caps.open(address);
-  if (cap === undefined) {
-    socket.resetAndDestroy();
-    return undefined;
-  }
-  recorder.connectionOpened(listener);
-  socket.once("close", () => {
-    cap.release();
-    recorder.connectionClosed(listener);
-  });
-  return cap;
 }
 
 export type Asked =
@@ -241,56 +213,6 @@ export function refusePeer(
   return decision.verdict === "deny" ? decision : undefined;
 }
 
-interface PoolKeys {
-  readonly sandbox: string | undefined;
-  readonly scheme: Scheme;
-  readonly mayReachPrivate: boolean;
-  readonly generation: number;
-  readonly secretGeneration: string;
-  readonly certificate: string;
-  readonly freshKey: string;
-  readonly poolKey: string;
-}
-
-/** The last keys of each destination: a connection asks for the same ones again and again, and one string hashes once. */
-const LAST_KEYS = new WeakMap<Destination, PoolKeys>();
-
-function poolKeysOf(
-  permit: Permit,
-  secretGeneration: string,
-  generation: number,
-  certificate: string,
-): PoolKeys {
-  const { client, destination, scheme, mayReachPrivate } = permit;
-  const { sandbox } = client;
-  const last = LAST_KEYS.get(destination);
-  if (
-    last?.generation === generation &&
-    last.secretGeneration === secretGeneration &&
-    last.certificate === certificate &&
-    last.sandbox === sandbox &&
-    last.scheme === scheme &&
-    last.mayReachPrivate === mayReachPrivate
-  ) {
-    return last;
-  }
-  const where = `${nameOf(destination)} ${destination.port}`;
-  const freshKey = `${sandbox ?? ""} ${scheme} ${where} ${generation} ${mayReachPrivate}${certificate === "" ? "" : ` ${certificate}`}`;
-  const poolKey = `${freshKey}${secretGeneration}`;
-  const keys = {
-    sandbox,
-    scheme,
-    mayReachPrivate,
-    generation,
-    secretGeneration,
-    certificate,
-    freshKey,
-    poolKey,
-  };
-  LAST_KEYS.set(destination, keys);
-  return keys;
-}
-
 /** Runs `step` until it is done, takes too long, or nobody is left who waits for it. */
 export async function reach<T>(
   inbound: Inbound,
@@ -316,19 +238,3 @@ export async function reach<T>(
 }
 
 const HTTP1 = ["http/1.1"] as const;
-
-/** Of this process alone: a proof that leaked would be of no use. */
-const PROOF_KEY = randomBytes(32);
-
-function proofOf(secrets: Secrets, key: string, presented: string): string | undefined {
-  const proof = createHmac("sha256", PROOF_KEY).update(presented, "latin1").digest("base64");
-  return proofHolds(secrets, key, proof) ? proof : undefined;
-}
-
-/** Compares in constant time; false where the token is not to be had. */
-function proofHolds(secrets: Secrets, key: string, proof: string): boolean {
-  const rendered = secrets.render(key);
-  if (!rendered.ok) return false;
-  const right = createHmac("sha256", PROOF_KEY).update(rendered.value, "latin1").digest();
-  return timingSafeEqual(right, Buffer.from(proof, "base64"));
-}

@@ -175,23 +175,6 @@ test("parentAuthOf reads what the parent proxy is told at each connection, where
   assert.equal(secret.value, "user:password");
 });
 
-test("routeOf shares connections between no two sandboxes, destinations, policies or sets of secrets", (context) => {
-  const { world } = createWorld(context, {});
-  const base = { client, destination, scheme: "https", mayReachPrivate: false };
-  const force = world.inForce();
-  const newer = { ...force, policy: { ...force.policy, generation: 2 } };
-  const keys = [
-    routeOf(base as Permit, ".1", force, world),
-    routeOf(base as Permit, ".2", force, world),
-    routeOf(base as Permit, ".1", newer as InForce, world),
-    routeOf({ ...base, scheme: "http" } as Permit, ".1", force, world),
-    routeOf({ ...base, mayReachPrivate: true } as Permit, ".1", force, world),
-    routeOf({ ...base, client: { ...client, sandbox: "box" } } as Permit, ".1", force, world),
-    routeOf({ ...base, destination: { ...destination, port: 8443 } } as Permit, ".1", force, world),
-  ].map(({ poolKey }) => poolKey);
-  assert.equal(new Set(keys).size, keys.length);
-});
-
 test("routeOf guards every address by the policy that permitted", (context) => {
   const { world } = createWorld(context, {});
   const permit = { client, destination, scheme: "https", mayReachPrivate: false } as unknown as Permit;
