@@ -50,19 +50,29 @@ function scrubAnswer(head: ResponseHead, framing: Framing, leg: Leg, needles: Ne
   // As the upstream says it: a field that it nominates for its hop is about the body all the same.
   const plan = planBody(head, framing);
   if (plan === undefined) return { head: passed, framing };
-  const body = scrubStage(new BodyScrubber(needles), plan.decode);
+  const body = scrubStage(new BodyScrubber(needles, head.status === 206), plan.decode);
   if (plan.decode.length === 0) return { head: passed, framing, body };
   return { head: decodedHead(passed), framing: { kind: "chunked" }, body };
 }
 
 function telling(needles: Needles, found: () => void): Needles {
   return {
+    ...needles,
     each: (bytes, place) =>
       needles.each(bytes, (start, end) => {
         found();
         place(start, end);
       }),
-    unfinished: (bytes) => needles.unfinished(bytes),
+    leading(part) {
+      const length = needles.leading(part);
+      if (length > 0) found();
+      return length;
+    },
+    trailing(part) {
+      const from = needles.trailing(part);
+      if (from < part.length) found();
+      return from;
+    },
   };
 }
 

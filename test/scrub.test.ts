@@ -96,3 +96,31 @@ test("scrubLeg keeps what it made for a few combinations of secrets, not for all
   ask("p1");
   assert.equal(compiled, 66);
 });
+
+test("scrubLeg masks what a part holds of the secret at its ends, and tells of it", () => {
+  let found = 0;
+  const leg = scrubLeg(
+    LEG,
+    permitOf(),
+    searchOf(secretsOf("secret-of-gate"), () => found++),
+  );
+  for (const [part, expected] of [
+    ["ret-of-gate, then secret-o", "***********, then ********"],
+    ["nothing of it", "nothing of it"],
+  ] as const) {
+    const answer = leg.answer?.({ status: 206, phrase: "", minor: 1, fields: [] }, { kind: "chunked" });
+    let text = "";
+    const sink = {
+      write: (bytes: Buffer) => {
+        text += bytes.toString();
+        return true;
+      },
+      end: () => undefined,
+    };
+    const stage = answer?.body?.(sink, { drained: () => undefined, failed: () => undefined });
+    stage?.write(Buffer.from(part));
+    stage?.end([]);
+    assert.equal(text, expected);
+    assert.equal(found, 2);
+  }
+});

@@ -8,6 +8,12 @@ export interface Needles {
   each(bytes: Uint8Array, found: (start: number, end: number) => void): void;
   /** Where the first needle begins that may go on after `bytes`; their length where none does. */
   unfinished(bytes: Uint8Array): number;
+  /** How many bytes of the beginning of a part go on with a needle that began before it. */
+  leading(part: Buffer): number;
+  /** From where at the end of a part a needle begins that goes on after it; its length where none does. */
+  trailing(part: Buffer): number;
+  /** Of the longest needle. */
+  readonly longest: number;
 }
 
 /** `needles` of `MIN_NEEDLE` bytes at least; others are left out. Undefined where none is left. */
@@ -51,7 +57,35 @@ export function compileNeedles(needles: readonly Buffer[]): Needles | undefined 
       }
       return bytes.length;
     },
+    leading: (part) => Math.max(...long.map((needle) => goesOn(needle, part))),
+    trailing: (part) => Math.min(...long.map((needle) => breaksOff(needle, part))),
+    longest,
   };
+}
+
+/** How much of a needle tells it from a word where no more of it is there. */
+function telling({ length }: Buffer): number {
+  return Math.min(MIN_NEEDLE, Math.max(3, Math.ceil(length / 4)));
+}
+
+function goesOn(needle: Buffer, part: Buffer): number {
+  const least = telling(needle);
+  if (part.length < least) return 0;
+  const begin = part.subarray(0, least);
+  for (let at = needle.indexOf(begin, 1); at !== -1; at = needle.indexOf(begin, at + 1)) {
+    const length = Math.min(needle.length - at, part.length);
+    if (needle.compare(part, 0, length, at, at + length) === 0) return length;
+  }
+  return 0;
+}
+
+function breaksOff(needle: Buffer, part: Buffer): number {
+  const begin = needle.subarray(0, telling(needle));
+  const from = Math.max(0, part.length - needle.length + 1);
+  for (let at = part.indexOf(begin, from); at !== -1; at = part.indexOf(begin, at + 1)) {
+    if (needle.compare(part, at, part.length, 0, part.length - at) === 0) return at;
+  }
+  return part.length;
 }
 
 /** How far the window may move, by the two bytes at its end: 0 where a needle may end its first eight bytes there. */

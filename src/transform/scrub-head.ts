@@ -13,6 +13,10 @@ interface BodyPlan {
 
 /** Decoders that wait for each other, however few bytes come in. */
 const MAX_CODINGS = 3;
+/** Azure has one of its own, and Apache answers the name of before HTTP/1.1. */
+const RANGES: ReadonlySet<string> = new Set(["range", "request-range", "x-ms-range"]);
+/** As many bytes of a secret are known for what they are, wherever they are cut (`needles.ts`). */
+const LEAST_PART = 8;
 /** What is kept as it is coded: a file that a client stores would be another one decoded, and holds no text. */
 const OPAQUE = /^application\/(?:gzip|x-gzip|zip|zstd|x-tar|x-xz|x-bzip2?)\b/i;
 /** Charsets in which ASCII is not what it is elsewhere, for a client may ask for one: UTF-7, UTF-32, EBCDIC. UTF-16 is searched. */
@@ -69,11 +73,17 @@ export function decodedHead(head: ResponseHead): ResponseHead {
   return { ...head, fields };
 }
 
-/** Asks for no coding that could not be searched, and for none of a part, which could not be decoded alone. */
+/**
+ * Asks for no coding that could not be searched, for none of a part, which could not be decoded alone, and for no part
+ * that is too small to tell what it is a part of: a server may answer a range with the whole (RFC 9110 section 14.2).
+ */
 export function acceptReadable(head: RequestHead): RequestHead {
-  const ranged = head.fields.some(({ key }) => key === "range");
-  let changed = false;
-  const fields = head.fields.map((field) => {
+  const ranges = head.fields.filter(({ key }) => RANGES.has(key));
+  const narrow = ranges.length > 1 || ranges.some(({ value }) => isNarrow(value));
+  const ranged = ranges.length > 0 && !narrow;
+  let changed = narrow;
+  const asked = narrow ? head.fields.filter(({ key }) => !RANGES.has(key)) : head.fields;
+  const fields = asked.map((field) => {
     const value = accepted(field, ranged);
     if (value === field.value) return field;
     changed = true;
@@ -84,6 +94,14 @@ export function acceptReadable(head: RequestHead): RequestHead {
     changed = true;
   }
   return changed ? { ...head, fields } : head;
+}
+
+/** Several parts, or one that is neither the beginning nor long enough. */
+function isNarrow(range: string): boolean {
+  if (!/^bytes\s*=/i.test(range)) return false;
+  const [, first = "", last = ""] = /^bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(range) ?? [];
+  if (first === "") return last === "" || Number(last) < LEAST_PART;
+  return last !== "" && Number(first) > 0 && Number(last) - Number(first) + 1 < LEAST_PART;
 }
 
 /** Messages of gRPC and Connect are compressed one by one, inside the body. */

@@ -15,7 +15,8 @@ import { SECRET, startGate } from "../support/gate.ts";
 import { openH2 } from "../support/h2-client.ts";
 import { createH2Origin } from "../support/h2-origin.ts";
 import type { Message } from "../support/message-reader.ts";
-import { createOrigin } from "../support/origin.ts";
+import { oneValue } from "../support/message-reader.ts";
+import { createOrigin, respond } from "../support/origin.ts";
 import type { Internet } from "../support/private-internet.ts";
 import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
 
@@ -37,6 +38,20 @@ let internet: Internet;
 let gate: Gate;
 /** What the origins answer with, and how they cut it. */
 let reply: (secret: string) => string | Buffer = () => "";
+
+/** What ranges are answered of, by every server's rules: several in one, one, or the whole. */
+let partial: string | undefined;
+
+function partOf(page: string, request: Message): string {
+  const ranges = (oneValue(request, "range") ?? "").replace("bytes=", "").split(",");
+  const parts = ranges.map((range) => {
+    const [first = "", last = ""] = range.split("-");
+    return page.slice(Number(first), last === "" ? undefined : Number(last) + 1);
+  });
+  if (ranges[0] === "") return respond(page);
+  const body = parts.length === 1 ? String(parts[0]) : parts.join("\r\n--part\r\n\r\n");
+  return respond(body, "206 Partial Content");
+}
 
 /** The secret in each form that it may be written in, on a line of its own. */
 function everyForm(secret: string): string {
@@ -79,7 +94,7 @@ before(async () => {
   await createOrigin(internet, {
     tls: [HOST, OFF],
     bound: true,
-    answer: () => reply(internet.canary.secret),
+    answer: (request) => (partial === undefined ? reply(internet.canary.secret) : partOf(partial, request)),
   });
   await createH2Origin(internet, {
     address: "11.0.0.11",
@@ -186,6 +201,31 @@ test("a picture with a coding is decoded, and searched like all else", async () 
   reply = (secret) =>
     answer(["Content-Type: image/png", "Content-Encoding: gzip"], gzipSync(Buffer.from(secret)), undefined);
   assert.match((await askInside(internet, gate, HOST)).body, /^\*+$/);
+});
+
+test("no series of ranges puts a secret together: neither halves, nor small parts, nor many in one", async () => {
+  const { secret } = internet.canary;
+  const page = `${"a".repeat(2_000)}${secret}${"b".repeat(2_000)}`;
+  const asked = async (range: string): Promise<string> =>
+    (
+      await askInside(
+        internet,
+        gate,
+        HOST,
+        head("GET / HTTP/1.1", `Host: ${HOST}`, ...(range === "" ? [] : [`Range: bytes=${range}`])),
+      )
+    ).body;
+  partial = page;
+  let pieces = "";
+  for (let at = 2_000; at < 2_000 + secret.length; at += 4) pieces += await asked(`${at}-${at + 3}`);
+  const half = 2_000 + Math.floor(secret.length / 2);
+  const halves = (await asked(`0-${half - 1}`)) + (await asked(`${half}-`));
+  const many = await asked(`2000-2011,${2_000 + 12}-2023,2024-2060`);
+  const inside = await asked("2008-2020");
+  partial = undefined;
+  for (const text of [pieces, halves, many]) assert.ok(!text.includes(secret.slice(8, -8)), text);
+  assert.equal(halves, `${"a".repeat(2_000)}${"*".repeat(secret.length)}${"b".repeat(2_000)}`);
+  assert.equal(inside, "*".repeat(13));
 });
 
 test("a coding that cannot be read is refused", async () => {

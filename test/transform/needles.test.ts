@@ -32,3 +32,15 @@ test("Needles.unfinished tells where a needle begins that the end cuts", () => {
   assert.equal(at("abcdefgh"), 1, "the other one may go on");
   assert.equal(at("abcx"), 4);
 });
+
+test("Needles.leading and trailing tell what the ends of a part hold of a needle", () => {
+  const needles = compileNeedles([Buffer.from("abcdefgh"), Buffer.from("0123456789abcdef".repeat(3))]);
+  assert.ok(needles);
+  const leading = (text: string) => needles.leading(Buffer.from(text));
+  const trailing = (text: string) => needles.trailing(Buffer.from(text));
+  assert.deepEqual(["fgh!", "gh!", "xfgh", "defx", "", "cde"].map(leading), [3, 0, 0, 0, 0, 3]);
+  assert.deepEqual(["89abcdef", "9abcdef", "f0123456789"].map(leading), [8, 0, 11]);
+  assert.deepEqual(["!abc", "!ab", "abcx", "", "abc abcde"].map(trailing), [1, 3, 4, 0, 4]);
+  assert.deepEqual(["x01234567", "x0123456"].map(trailing), [1, 8]);
+  assert.equal(needles.longest, 48);
+});

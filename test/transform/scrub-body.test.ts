@@ -63,3 +63,32 @@ test("BodyScrubber never writes into what it was given", () => {
   assert.equal(scrubberOf().push(piece).toString(), "x ******** x");
   assert.equal(piece.toString(), "x abababab x");
 });
+
+test("BodyScrubber masks what lies across the ends of a part, however that is cut", () => {
+  const secret = "the-secret-of-the-gate";
+  const whole = `before ${secret} between ${secret} after`;
+  const compiled = compileNeedles([Buffer.from(secret)]);
+  assert.ok(compiled);
+  const least = 6;
+  fc.assert(
+    fc.property(
+      fc.nat(whole.length),
+      fc.nat(whole.length),
+      fc.integer({ min: 1, max: 60 }),
+      (one, other, size) => {
+        const [from = 0, to = 0] = [one, other].toSorted((a, b) => a - b);
+        const part = whole.slice(from, to);
+        const scrubber = new BodyScrubber(compiled, true);
+        let output = "";
+        for (let at = 0; at < part.length; at += size)
+          output += scrubber.push(Buffer.from(part.slice(at, at + size))).toString();
+        output += scrubber.flush().toString();
+        assert.equal(output.length, part.length);
+        for (let at = 0; at + least <= secret.length; at++)
+          assert.ok(!output.includes(secret.slice(at, at + least)), `${part} ${output}`);
+        assert.ok([...output].every((char, at) => char === part[at] || char === "*"));
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+});
