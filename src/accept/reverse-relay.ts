@@ -184,7 +184,8 @@ function respond(
 function followSwitch(request: ClientRequest, relaying: Relaying, socket: Socket): void {
   const { client } = relaying.arrival;
   request.once("upgrade", (incoming: IncomingMessage, stream: StreamEnd) => {
-    const headers: Record<string, string[]> = {};
+    // Fields may be called `constructor`.
+    const headers: Record<string, string[]> = Object.create(null);
     for (const { name, value } of answerFields(incoming, relaying))
       headers[name] = [...(headers[name] ?? []), value];
     // The library writes these down as they are, one line for each value.

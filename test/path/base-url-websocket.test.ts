@@ -170,3 +170,13 @@ describe("an upgrade that is no WebSocket, or a bad one,", () => {
     });
   }
 });
+
+test("a WebSocket is opened whatever the fields of the answer are called", async () => {
+  const names = ["constructor", "toString", "__proto__", "hasOwnProperty"];
+  reply = head(...SWITCH, ACCEPT, ...names.map((name) => `${name}: 1`));
+  const { wire, answer } = await open();
+  assert.equal(statusOf(answer), 101);
+  for (const name of names) assert.equal(oneValue(answer, name), "1", name);
+  wire.destroy();
+  await gate.record({ host: HOST, protocol: "ws" });
+});
