@@ -1,5 +1,5 @@
 /** One client of the base-URL listener: its requests in turn, and the streams in this process that carry them. */
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { StreamEnd } from "./stream-pair.ts";
 
@@ -16,12 +16,21 @@ interface Idle {
   readonly stream: StreamEnd;
 }
 
+/** How a body broke off: by bytes that are no chunk, or by the client closing its side. */
+export type BodyEnd = "malformed" | "ended";
+
 export class ReverseClient {
   readonly socket: Socket;
   /** No further request is read: it was told so, or its bytes made no sense. */
   closing = false;
+  /** Its bytes made no sense, or ended in the middle: nothing behind them is read. */
+  broken = false;
   /** To the request under way, where it is HTTP. */
   response: ServerResponse | undefined = undefined;
+  /** The request under way, where it is HTTP. */
+  message: IncomingMessage | undefined = undefined;
+  /** Breaks off, on the way to the exchange, the body of the request under way: it has the one record and answers. */
+  breakOff: ((how: BodyEnd) => void) | undefined = undefined;
   #busy = false;
   #waiting: (() => void)[] = [];
   #idle: Idle[] = [];
@@ -34,11 +43,6 @@ export class ReverseClient {
 
   get busy(): boolean {
     return this.#busy;
-  }
-
-  /** A part of the answer to the request under way has left. */
-  get answering(): boolean {
-    return this.response?.headersSent === true;
   }
 
   /** Runs `step` once the requests before it are over; never, where one of them ends the connection. */
@@ -56,6 +60,8 @@ export class ReverseClient {
   done(): void {
     this.#busy = false;
     this.response = undefined;
+    this.message = undefined;
+    this.breakOff = undefined;
     const next = this.closing ? undefined : this.#waiting.shift();
     if (next !== undefined) this.take(next);
     else if (this.closing) this.#leave();

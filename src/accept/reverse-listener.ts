@@ -7,7 +7,7 @@ import type { Limits } from "../model/limits.ts";
 import { type ParsedRequest, parseRequestHead } from "../wire/request-head.ts";
 import { answerBytes, headOf } from "./answer.ts";
 import type { Answer } from "./refusal.ts";
-import { LINGER_MS, ReverseClient } from "./reverse-client.ts";
+import { type BodyEnd, LINGER_MS, ReverseClient } from "./reverse-client.ts";
 
 /** How a request may be answered: as HTTP, or on the bare connection where it asks to leave HTTP. */
 export type Reply =
@@ -83,7 +83,7 @@ export function finishResponse(
   message: IncomingMessage,
   client: ReverseClient,
 ): void {
-  if (message.complete) {
+  if (message.complete || client.broken) {
     response.end();
     return;
   }
@@ -140,6 +140,7 @@ class Front {
       const { response } = reply;
       client.take(() => {
         client.response = response;
+        client.message = message;
         response.once("close", () => client.done());
         this.#read({ client, message, reply });
       });
@@ -167,11 +168,18 @@ class Front {
     const failure = failureOf(error);
     if (client === undefined || client.socket.bytesRead === 0) socket.destroy();
     // Of a request that was answered already nothing more can be said, and what follows a last one is thrown away.
-    else if (client.closing || (error.code === "HPE_CLOSED_CONNECTION" && client.busy)) return;
+    else if (client.closing || client.broken || (error.code === "HPE_CLOSED_CONNECTION" && client.busy))
+      return;
     else if (failure === undefined) socket.destroy();
-    // Nor of one whose answer has begun.
-    else if (client.answering) client.cut();
-    else this.#refuse(failure, client);
+    else this.#break(failure, client, error.code === "HPE_INVALID_EOF_STATE" ? "ended" : "malformed");
+  }
+
+  /** One record for each arrival: a body belongs to the exchange that is under way, a head is another's. */
+  #break(failure: Failure, client: ReverseClient, how: BodyEnd): void {
+    client.broken = true;
+    if (client.message?.complete !== false) client.take(() => this.#refuse(failure, client));
+    else if (client.breakOff !== undefined) client.breakOff(how);
+    else client.cut();
   }
 
   #refuse(failure: Failure, client: ReverseClient): void {

@@ -12,6 +12,7 @@ import type { Limits } from "../model/limits.ts";
 import { BodyWriter, renderResponseHead } from "../wire/message-writer.ts";
 import type { ParsedRequest } from "../wire/request-head.ts";
 import { websocketRequest } from "../wire/upgrade.ts";
+import type { BodyEnd } from "./reverse-client.ts";
 import { type BaseArrival, finishResponse } from "./reverse-listener.ts";
 import { type Scope, scopeResponse } from "./reverse-response.ts";
 import type { StreamEnd } from "./stream-pair.ts";
@@ -75,10 +76,23 @@ function agentOf(relaying: Relaying): object {
       else followSwitch(request, relaying, client.socket);
       const stream = client.stream(key, open);
       stream.once("free", () => client.release(key, stream));
+      client.breakOff = (how) => breakOff(request, stream, message, how);
       // Node's client takes any Duplex; only the type asks for a socket.
       request.onSocket(stream as unknown as Socket);
     },
   };
+}
+
+/** The exchange behind the stream sees what the listener saw, and judges it by its own codec. */
+function breakOff(request: ClientRequest, stream: StreamEnd, message: IncomingMessage, how: BodyEnd): void {
+  message.unpipe(request);
+  // Of a body whose first bytes are wrong the head has not left yet; it has once the library had its turn.
+  request.flushHeaders();
+  setImmediate(() => {
+    // Behind a whole chunk, an empty line in the place of a size. A body with a length can only end.
+    if (how === "malformed") stream.write("\r\n");
+    else stream.end();
+  });
 }
 
 /** Path and fields byte for byte, Host and framing explicitly; what belongs to the client's hop ends here. */
