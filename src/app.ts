@@ -5,6 +5,7 @@ import { createListener } from "./accept/listener.ts";
 import { openRedirections } from "./accept/original-destination.ts";
 import { createDeadlines } from "./base/deadlines.ts";
 import { LiveSet } from "./base/live-set.ts";
+import { Roster } from "./base/roster.ts";
 import { createTurn } from "./base/turn.ts";
 import { runConnection } from "./connection.ts";
 import { createSurroundings } from "./forward/surroundings.ts";
@@ -177,11 +178,11 @@ class RunningGate implements Gate {
     this.#gateway?.close();
     this.#reverse?.close();
     const { connections, live } = this.#world;
-    for (const connection of [...connections]) connection.drain();
+    connections.each(({ holder }) => holder.drain());
     const last = performance.now() + this.#limits.drain_timeout;
     while (connections.size + live.size > 0 && performance.now() < last) await pause(TICK_MS / 2);
     live.clear();
-    for (const connection of [...connections]) connection.cut();
+    connections.each(({ holder }) => holder.cut());
     // What was cut still writes its record.
     await pause(0);
     this.#world.approvals.close();
@@ -225,7 +226,7 @@ class RunningGate implements Gate {
         failed: (hook, problem, said) => this.#log.warn("A policy hook failed", { hook, problem, said }),
         now: Date.now,
       }),
-      connections: new Set(),
+      connections: new Roster(),
       draining: () => this.#draining,
     };
   }

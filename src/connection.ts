@@ -1,4 +1,5 @@
 /** One connection, before and around its exchanges: refuse it, tunnel it, or look inside. */
+
 import type { Socket } from "node:net";
 import { answerInbound, CONNECTED } from "./accept/answer.ts";
 import type { Asking, Http1Ends, Passage } from "./accept/arrival.ts";
@@ -11,6 +12,7 @@ import { looksLikeHttp, peek } from "./accept/peek.ts";
 import { type Answer, aboutOf, answerFailure, refusalOf } from "./accept/refusal.ts";
 import { admit } from "./admit.ts";
 import { parseIpAddress } from "./base/ip.ts";
+import { seatFor } from "./base/roster.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import { runExchange } from "./exchange.ts";
 import { nameOf } from "./identify/identify-destination.ts";
@@ -46,7 +48,7 @@ export function runConnection(socket: Socket, listener: Listener, world: World):
 /** Reads requests off a connection until it ends; each is an exchange, or a CONNECT. */
 export function serve(ends: Http1Ends & Inner, door: Door, cap: Cap, world: World): ClientConnection {
   const { trouble, asked } = ends;
-  const connection: ClientConnection = new Http1Connection(
+  const connection = new Http1Connection(
     ends,
     door,
     {
@@ -59,7 +61,7 @@ export function serve(ends: Http1Ends & Inner, door: Door, cap: Cap, world: Worl
         asked?.();
         return recordMalformed(failure, "http/1.1", door, world);
       },
-      closed: () => void world.connections.delete(connection),
+      closed: () => void world.connections.remove(seat),
       // Inside a tunnel, or in a jail, nobody was told of a SOCKS proxy.
       ...(door.listener === "explicit" && door.tunnel === undefined
         ? { socks: (raw: Raw) => runSocks(raw, ends.transport, { door, cap, world, connect: runConnect }) }
@@ -67,7 +69,8 @@ export function serve(ends: Http1Ends & Inner, door: Door, cap: Cap, world: Worl
     },
     world,
   );
-  world.connections.add(connection);
+  const seat = seatFor(connection);
+  world.connections.add(seat);
   // Whoever looked at its first bytes has stopped it.
   ends.socket.resume();
   return connection;
@@ -76,7 +79,7 @@ export function serve(ends: Http1Ends & Inner, door: Door, cap: Cap, world: Worl
 /** The same for HTTP/2, where a CONNECT is an exchange to be refused: nothing goes through a tunnel in a tunnel. */
 function serveHttp2(ends: Http2Ends & Inner, door: Door, cap: Cap, world: World): ClientConnection {
   const { trouble, asked } = ends;
-  const connection: ClientConnection = new Http2Connection(
+  const connection = new Http2Connection(
     ends,
     door,
     {
@@ -88,11 +91,12 @@ function serveHttp2(ends: Http2Ends & Inner, door: Door, cap: Cap, world: World)
         asked?.();
         return recordMalformed(failure, "h2", door, world);
       },
-      closed: () => void world.connections.delete(connection),
+      closed: () => void world.connections.remove(seat),
     },
     world,
   );
-  world.connections.add(connection);
+  const seat = seatFor(connection);
+  world.connections.add(seat);
   return connection;
 }
 

@@ -1,4 +1,5 @@
 /** The door of clients that cannot trust a CA: a base URL whose first segment is the destination. */
+
 import type { Server } from "node:http";
 import type { Cap } from "./accept/connection-caps.ts";
 import { listen } from "./accept/listener.ts";
@@ -9,6 +10,7 @@ import { answerReply, type BaseArrival, createReverseListener } from "./accept/r
 import { createReverseRelay, type ReverseRelay } from "./accept/reverse-relay.ts";
 import { createStreamPair, type StreamEnd } from "./accept/stream-pair.ts";
 import { parseIpAddress } from "./base/ip.ts";
+import { seatFor } from "./base/roster.ts";
 import { serve } from "./connection.ts";
 import { destinationOf, nameOf } from "./identify/identify-destination.ts";
 import type { Door } from "./model/arrival.ts";
@@ -64,11 +66,12 @@ class RunningDoor implements ReverseDoor {
     const cap = caps.open(addressOf(client.socket.remoteAddress));
     if (cap === undefined) return false;
     this.#caps.set(client, cap);
-    connections.add(client);
+    const seat = seatFor(client);
+    connections.add(seat);
     recorder.connectionOpened("reverse");
     client.socket.once("close", () => {
       cap.release();
-      connections.delete(client);
+      connections.remove(seat);
       recorder.connectionClosed("reverse");
     });
     return true;

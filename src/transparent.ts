@@ -1,10 +1,12 @@
 /** A connection of a client that knows of no proxy: its first bytes say the name, and its address is never dialled. */
+
 import type { Socket } from "node:net";
 import type { Cap } from "./accept/connection-caps.ts";
 import { sayLast } from "./accept/last-word.ts";
 import { looksLikeHttp, type Peeked, peek } from "./accept/peek.ts";
 import { RawInbound } from "./accept/raw-inbound.ts";
 import { admit } from "./admit.ts";
+import { seatFor } from "./base/roster.ts";
 import { carryOut, inspect, serve } from "./connection.ts";
 import { decideConnection } from "./decide/decide-connection.ts";
 import type { Door, Original } from "./model/arrival.ts";
@@ -52,10 +54,10 @@ export function runTransparent(
   const record = new ExchangeDraft(world.recorder, door);
   record.visibility = "destination";
   record.protocol = "tcp";
-  const judged = underJudgement(socket);
+  const judged = seatFor(underJudgement(socket));
   world.connections.add(judged);
   // Whoever it was handed to has entered it anew.
-  void judge({ socket, door, original, cap, record, world }).finally(() => world.connections.delete(judged));
+  void judge({ socket, door, original, cap, record, world }).finally(() => world.connections.remove(judged));
 }
 
 /** Nothing was asked for yet, or a tunnel stands, which is cut by its own entry. */

@@ -2,6 +2,7 @@
 import type { Asking } from "./accept/arrival.ts";
 import type { ConnectionCaps } from "./accept/connection-caps.ts";
 import type { LiveSet } from "./base/live-set.ts";
+import type { Roster, Seat } from "./base/roster.ts";
 import { classifyAddress } from "./decide/address-class.ts";
 import { decideAddress, type Surroundings } from "./decide/decide-address.ts";
 import { decideHandOver } from "./decide/decide-hand-over.ts";
@@ -48,7 +49,7 @@ export interface World {
   readonly approvals: ApprovalBook;
   /** Told, for the operator's log, what went wrong with the webhook for approvals. */
   readonly webhookFailed: (problem: string) => void;
-  readonly connections: Set<ClientConnection>;
+  readonly connections: Roster<Seat<ClientConnection>>;
   readonly draining: () => boolean;
 }
 

@@ -23,7 +23,7 @@ async function openDoor(context: TestContext, limits = {}): Promise<Scene> {
   await door.listen();
   context.after(() => {
     door.close();
-    for (const connection of [...world.world.connections]) connection.cut();
+    world.world.connections.each(({ holder }) => holder.cut());
   });
   return {
     world,

@@ -256,7 +256,7 @@ test("runTransparent: silence, a broken hello and too many connections end in a 
 test("runTransparent: a stop ends whoever has said nothing, and cuts who is half-way through a hello", async (context) => {
   const silent = await open(context, {});
   const waiting = listenTo(silent.pair.far);
-  for (const connection of silent.world.connections) connection.drain();
+  silent.world.connections.each(({ holder }) => holder.drain());
   assert.equal(await waiting.ended, "reset");
   assert.equal((await silent.record(0)).failure, "E_BAD_HELLO");
   await eventually(() => silent.world.connections.size === 0);
@@ -265,15 +265,16 @@ test("runTransparent: a stop ends whoever has said nothing, and cuts who is half
   const peer = listenTo(half.pair.far);
   peer.send("\x16\x03\x01");
   await eventually(() => half.pair.near.bytesRead === 3);
-  const [connection] = half.world.connections;
   let closed = false;
-  connection?.whenClosed(() => {
-    closed = true;
+  half.world.connections.each(({ holder }) => {
+    holder.whenClosed(() => {
+      closed = true;
+    });
+    holder.drain();
   });
-  connection?.drain();
   await settle();
   assert.equal(peer.ending, undefined);
-  connection?.cut();
+  half.world.connections.each(({ holder }) => holder.cut());
   assert.equal(await peer.ended, "reset");
   await eventually(() => closed && half.world.connections.size === 0);
 });

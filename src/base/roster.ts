@@ -6,6 +6,11 @@ export interface Enrolled {
   slot?: number | undefined;
 }
 
+/** For one who is in another roster too. */
+export interface Seat<T> extends Enrolled {
+  readonly holder: T;
+}
+
 /**
  * A set for those that come and go thousands of times a second. A `Set` of them is dear: once its table is in V8's
  * old generation, each table that replaces that one is kept until the next full collection, with all that was in it.
@@ -47,4 +52,8 @@ export class Roster<T extends Enrolled> {
   #holds(entry: T): boolean {
     return entry.slot !== undefined && this.#entries[entry.slot] === entry;
   }
+}
+
+export function seatFor<T>(holder: T): Seat<T> {
+  return { slot: undefined, holder };
 }

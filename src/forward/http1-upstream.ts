@@ -1,5 +1,7 @@
 /** An upstream HTTP/1.1 connection: sends one request at a time and reads its answer strictly. */
+
 import type { Socket } from "node:net";
+import { type Seat, seatFor } from "../base/roster.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
 import { asFailure, Failure } from "../model/failure.ts";
@@ -38,6 +40,8 @@ export class Http1Upstream implements Upstream, Expiring {
   readonly websockets = false;
   deadline = Number.POSITIVE_INFINITY;
   slot: number | undefined = undefined;
+  /** Among all of its pool; its slot is the clock's. */
+  readonly seat: Seat<Http1Upstream> = seatFor(this);
   /** Whether it idled before the present exchange. */
   reused = false;
   /** Changed while it idles, by the pool alone. */

@@ -1,11 +1,12 @@
 /** Idle upstream connections, kept by key; the one used last is used first, so that extras expire. */
+import { Roster, type Seat } from "../base/roster.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Http1Upstream, UpstreamHome } from "./http1-upstream.ts";
 import type { IdleBook } from "./idle-book.ts";
 
 export class UpstreamPool implements UpstreamHome {
   readonly #idle = new Map<string, Http1Upstream[]>();
-  readonly #all = new Set<Http1Upstream>();
+  readonly #all = new Roster<Seat<Http1Upstream>>();
   #retired = false;
   readonly #limits: Pick<Limits, "pool_connections">;
   readonly #book: IdleBook;
@@ -17,7 +18,7 @@ export class UpstreamPool implements UpstreamHome {
   }
 
   adopt(upstream: Http1Upstream): void {
-    this.#all.add(upstream);
+    this.#all.add(upstream.seat);
   }
 
   /** One of `key`, or one of `freshKey`, which from then on belongs to `key`. */
@@ -39,7 +40,7 @@ export class UpstreamPool implements UpstreamHome {
   }
 
   closed(upstream: Http1Upstream): void {
-    this.#all.delete(upstream);
+    this.#all.remove(upstream.seat);
     this.#book.remove(upstream);
     const idle = this.#idle.get(upstream.poolKey);
     if (idle === undefined) return;
@@ -68,6 +69,6 @@ export class UpstreamPool implements UpstreamHome {
 
   /** Closes everything. */
   destroy(): void {
-    for (const upstream of [...this.#all]) upstream.destroy();
+    this.#all.each(({ holder }) => holder.destroy());
   }
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Enrolled, Roster } from "../../src/base/roster.ts";
+import { type Enrolled, Roster, seatFor } from "../../src/base/roster.ts";
 
 test("add takes each once, remove tells whether it was in", () => {
   const roster = new Roster<Named>();
@@ -63,6 +63,17 @@ function goRound(all: readonly Named[], leaver: string, at: string): readonly st
   });
   return seen;
 }
+
+test("seatFor: one may be in a second roster by a seat", () => {
+  const [roster, seats] = [new Roster<Named>(), new Roster<ReturnType<typeof seatFor<Named>>>()];
+  const a = named("a");
+  const seat = seatFor(a);
+  roster.add(a);
+  seats.add(seat);
+  assert.equal(roster.remove(a), true);
+  seats.each(({ holder }) => assert.equal(holder, a));
+  assert.deepEqual([seats.size, seats.remove(seat), seats.size], [1, true, 0]);
+});
 
 interface Named extends Enrolled {
   readonly name: string;

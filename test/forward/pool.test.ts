@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { seatFor } from "../../src/base/roster.ts";
 import type { Http1Upstream } from "../../src/forward/http1-upstream.ts";
 import { IdleBook } from "../../src/forward/idle-book.ts";
 import { UpstreamPool } from "../../src/forward/pool.ts";
@@ -119,6 +120,7 @@ function fake(pool: UpstreamPool, poolKey = KEY): Fake {
       pool.closed(upstream as unknown as Fake);
     },
   };
-  pool.adopt(upstream as unknown as Fake);
-  return upstream as unknown as Fake;
+  const whole = Object.assign(upstream, { seat: seatFor(upstream) }) as unknown as Fake;
+  pool.adopt(whole);
+  return whole;
 }

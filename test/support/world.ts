@@ -5,6 +5,7 @@ import type { TLSSocket } from "node:tls";
 import { ConnectionCaps } from "../../src/accept/connection-caps.ts";
 import { parseIpAddress } from "../../src/base/ip.ts";
 import { LiveSet } from "../../src/base/live-set.ts";
+import { Roster } from "../../src/base/roster.ts";
 import type { Opened } from "../../src/forward/dial.ts";
 import { Forwarder, type ForwarderParts } from "../../src/forward/forwarder.ts";
 import { ApprovalBook } from "../../src/hooks/approvals.ts";
@@ -105,7 +106,7 @@ export function createWorld(context: TestContext, settings: Settings, options: W
         now: Date.now,
       }),
       webhookFailed: (problem) => void webhookProblems.push(problem),
-      connections: new Set(),
+      connections: new Roster(),
       draining: () => made.draining,
     },
   };
