@@ -4,7 +4,12 @@ import { GRPC_STATUS, grpcMessage } from "../wire/grpc.ts";
 import type { Answer } from "./refusal.ts";
 
 interface Words {
-  readonly error: { readonly message: string; readonly hint: string };
+  readonly error: {
+    readonly message: string;
+    readonly hint: string;
+    readonly reason?: string;
+    readonly failure?: string;
+  };
 }
 
 const TIMED_OUT: ReadonlySet<number> = new Set([408, 504]);
@@ -21,10 +26,15 @@ export function grpcAnswer(answer: Answer): ResponseHead {
     fields: [
       field("content-type", "application/grpc"),
       field("grpc-status", String(statusOf(answer))),
-      field("grpc-message", grpcMessage(`${error.message}. ${error.hint}`)),
+      field("grpc-message", grpcMessage(sentenceOf(error))),
       ...answer.fields.filter(({ key }) => key.startsWith(OURS)),
     ],
   };
+}
+
+/** Few clients show more than the message, so the reason or the code begins it. */
+function sentenceOf({ reason, failure, message, hint }: Words["error"]): string {
+  return `${reason ?? failure}: ${message}. ${hint}`;
 }
 
 function statusOf({ status, fields }: Answer): number {

@@ -1,7 +1,8 @@
 /** `check`: reads a config as `serve` would, says everything that is wrong with it, and changes nothing. */
+import { coveringKeys, patternKey } from "../config/domain.ts";
 import { loadConfig } from "../config/load.ts";
 import type { LoadResult, Problem } from "../model/config.ts";
-import type { PolicySource } from "../model/policy.ts";
+import type { PolicySource, RuleSource } from "../model/policy.ts";
 import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, UsageError } from "./command.ts";
 
 /** Entries that the note on tunnels names. */
@@ -34,25 +35,45 @@ async function runCheck(values: OptionValues, positionals: readonly string[]): P
   return result.ok ? EXIT.fine : EXIT.usage;
 }
 
-/** Ids of the entries whose TLS passes unopened. Where hooks cover their hosts, it may be opened after all. */
+/** Ids of the entries whose TLS passes unopened, for some of their hosts at least. */
 function relayedUnseen(policy: PolicySource): readonly string[] {
   const networks = [policy.network, ...policy.sandboxes.map(({ network }) => network)];
   const rules = networks.flatMap((network) => (network.kind === "allowlist" ? network.rules : []));
+  const opened = openedFor(policy);
   const unseen = rules.filter(
-    ({ protocol, intercept, methods, paths, injections }) =>
-      protocol === "http" &&
-      intercept !== "always" &&
-      methods === undefined &&
-      paths === undefined &&
-      injections.length === 0,
+    (rule) =>
+      rule.protocol === "http" &&
+      !needsInside(rule) &&
+      (rule.intercept === "never" || !["*", ...coveringKeys(rule.pattern)].some((key) => opened.has(key))),
   );
   return [...new Set(unseen.map(({ id }) => id))];
+}
+
+function needsInside(rule: RuleSource): boolean {
+  const { intercept, approve, methods, paths, injections, certificate } = rule;
+  return (
+    intercept === "always" ||
+    (approve && intercept !== "never") ||
+    methods !== undefined ||
+    paths !== undefined ||
+    injections.length > 0 ||
+    certificate !== undefined
+  );
+}
+
+/** Keys of the patterns that hooks are asked about, or that a placeholder is replaced for: both need the inside. */
+function openedFor({ hooks, placeholders }: PolicySource): ReadonlySet<string> {
+  const patterns = [
+    ...hooks.flatMap(({ domains }) => domains),
+    ...placeholders.flatMap(({ domains }) => domains),
+  ];
+  return new Set(patterns.map(patternKey));
 }
 
 function noteOf(ids: readonly string[]): string {
   const named = ids.slice(0, NAMED).join(", ");
   const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : "";
-  return `TLS to these passes unopened, so the Host inside is not seen: ${named}${more}`;
+  return `TLS to these passes unopened, so the Host inside is unseen: ${named}${more}`;
 }
 
 export function problemsOf(result: LoadResult): readonly Problem[] {

@@ -43,6 +43,8 @@ export const explainUrl: Command = {
   run: runExplain,
 };
 
+type Nullable = Omit<Explanation, "rule"> & { readonly rule?: string | null | undefined };
+
 export interface Asked {
   readonly method: string;
   readonly sandbox: string | undefined;
@@ -91,7 +93,7 @@ export function askedOf(values: OptionValues): Asked | undefined {
 
 function answer(url: string, asked: Asked, json: boolean): number {
   const explanation = explainOne(url, asked);
-  const text = json ? `${JSON.stringify({ url, ...explanation })}\n` : render(url, explanation);
+  const text = json ? `${JSON.stringify(jsonOf(url, explanation))}\n` : render(url, explanation);
   process.stdout.write(text);
   return explanation.verdict === "allow" ? EXIT.fine : EXIT.denied;
 }
@@ -187,6 +189,11 @@ function permitOf(query: Query, policy: Policy): Permit | undefined {
   if (connection?.verdict === "tunnel") return connection.allowance.permit;
   const decision = decideExchange({ ...query, visibility: "request" }, policy);
   return decision.verdict === "allow" ? decision.permit : undefined;
+}
+
+/** Every key is always there, as in a refusal: `rule` is null where none decided. */
+function jsonOf(url: string, { verdict, reason, rule = null, ...rest }: Nullable): object {
+  return { url, verdict, reason, rule, ...rest };
 }
 
 function render(url: string, explanation: Explanation): string {

@@ -269,7 +269,7 @@ class Service {
   #sayWhatNeedsRestart(next: Config): void {
     for (const key of ["listen", "caDir", "workers", "recordsFile"] as const) {
       if (JSON.stringify(next[key]) === JSON.stringify(this.#started[key])) continue;
-      this.#log.warn("A change takes effect at the next start only", { key: YAML_KEYS[key] });
+      this.#log.warn("A change needs a restart to take effect", { key: YAML_KEYS[key] });
     }
   }
 }

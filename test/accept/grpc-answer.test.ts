@@ -13,11 +13,14 @@ function fieldsOf(answer: Answer): Record<string, string> {
   return Object.fromEntries(head.fields.map(({ key, value }) => [key, value]));
 }
 
-test("grpcAnswer: a denial is PERMISSION_DENIED with its words and its reason", () => {
+test("grpcAnswer: a denial is PERMISSION_DENIED, and its message begins with its reason", () => {
   const fields = fieldsOf(refusalOf({ verdict: "deny", reason: "rule-denies", rule: undefined }, ABOUT));
   assert.equal(fields["content-type"], "application/grpc");
   assert.equal(fields["grpc-status"], "7");
-  assert.match(String(fields["grpc-message"]), /^Blocked by sandbox policy: .*a\.example\.com\. Retrying/);
+  assert.match(
+    String(fields["grpc-message"]),
+    /^rule-denies: Blocked by sandbox policy: .*a\.example\.com\. Retrying/,
+  );
   assert.equal(fields["x-sallyport-reason"], "rule-denies");
 });
 
@@ -33,5 +36,6 @@ for (const [failure, status] of [
     const fields = fieldsOf(answerFailure(failure, ABOUT));
     assert.equal(fields["grpc-status"], status);
     assert.equal(fields["x-sallyport-failure"], failure.code);
+    assert.equal(String(fields["grpc-message"]).split(": ")[0], failure.code);
   });
 }

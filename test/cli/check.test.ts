@@ -6,10 +6,28 @@ import { loadConfigText } from "../../src/config/load.ts";
 import { folder, sallyport } from "./program.ts";
 
 const GOOD = "version: 1\nnetwork: { allowlist: [ { domain: example.com } ] }\n";
-const UNSEEN = "TLS to these passes unopened, so the Host inside is not seen:";
+const UNSEEN = "TLS to these passes unopened, so the Host inside is unseen:";
 const BAD = "version: 1\nnetwork:\n  alowlist: []\nmode: maybe\n";
 const SPOKEN =
   "version: 1\nnetwork:\n  allowlist:\n    - domain: example.com\n      transform: { Authorization: Bearer s3cr3t }\n";
+
+const HOOK = `  - { name: h, type: command, command: [/opt/gate], domains: ["*.example.org"] }\n`;
+const INSIDE = `version: 1
+listen: { proxy: "127.0.0.1:8080", admin: { address: "127.0.0.1:9464", token: "\${env:ADMIN}" } }
+network:
+  allowlist:
+    - domain: hooked.example.org
+    - { domain: shut.example.org, intercept: never }
+    - domain: api.slack.com
+    - { domain: approved.example.com, approve: true }
+    - { domain: mutual.example.com, client_certificate: me }
+    - domain: "*.wide.example"
+    - { domain: db.example.com, ports: [5432], protocol: tcp }
+credentials:
+  - { id: slack, type: environment_variable, value: "\${env:SLACK}", trusted_domains: ["*.slack.com"] }
+upstream: { client_certificates: [ { id: me, cert: "\${file:c.pem}", key: "\${file:k.pem}" } ] }
+hooks:
+${HOOK}`;
 
 const dir = folder({ "good.yaml": GOOD, "bad.yaml": BAD, "spoken.yaml": SPOKEN });
 
@@ -24,6 +42,20 @@ test("check: a good file is ok, in words and in JSON", async () => {
   assert.deepEqual(JSON.parse(json.stdout), { ok: true, problems: [] });
   assert.equal(json.code, 0);
 });
+
+test("check: what is looked into is not said to pass unopened: hooks, placeholders, approval, a certificate", async () => {
+  const { config } = await loaded("inside.yaml", INSIDE);
+  assert.match(config.stdout, new RegExp(`note: ${UNSEEN} shut\\.example\\.org, \\*\\.wide\\.example$`, "m"));
+  const { config: all } = await loaded("all.yaml", INSIDE.replace("*.example.org", "*"));
+  assert.match(all.stdout, new RegExp(`note: ${UNSEEN} shut\\.example\\.org$`, "m"));
+});
+
+async function loaded(name: string, text: string) {
+  const file = join(folder({ [name]: text, "c.pem": "", "k.pem": "" }), name);
+  const config = await sallyport(["check", file]);
+  assert.equal(config.code, 0, config.stdout);
+  return { config };
+}
 
 test("check: each problem of a bad file has its place, the likely key, and ends it with 2", async () => {
   const file = join(dir, "bad.yaml");

@@ -32,11 +32,13 @@ const C = ["--config", join(dir, "c.yaml")];
 const ENV = { NONE: "a-token-that-nobody-sees" };
 const S = ["--config", join(dir, "s.yaml")];
 
+const KEYS = ["url", "verdict", "reason", "rule", "interception", "injected", "notes"];
+
 interface Line {
   readonly url: string;
   readonly verdict: string;
   readonly reason: string;
-  readonly rule?: string;
+  readonly rule: string | null;
   readonly interception: string;
   readonly injected: readonly string[];
 }
@@ -54,20 +56,22 @@ test("explain: an allowance is 0, with rule, interception and the names of what 
 
 test("explain: a denial is 3, in text and in JSON", async () => {
   const cases = [
-    [["https://elsewhere.example/"], "no-rule-matched"],
-    [["https://bad.example.com/"], "rule-denies"],
-    [["https://api.github.com/user", "--method", "DELETE"], "no-rule-matched"],
-    [["http://api.github.com/user"], "plaintext-secret"],
-    [["https://127.0.0.1/"], "loopback"],
-    [["tcp://db.example.net:22"], "no-rule-matched"],
+    [["https://elsewhere.example/"], "no-rule-matched", null],
+    [["https://bad.example.com/"], "rule-denies", "bad.example.com"],
+    [["https://api.github.com/user", "--method", "DELETE"], "no-rule-matched", null],
+    [["http://api.github.com/user"], "plaintext-secret", "gh"],
+    [["https://127.0.0.1/"], "loopback", null],
+    [["tcp://db.example.net:22"], "no-rule-matched", null],
   ] as const;
-  for (const [args, reason] of cases) {
+  for (const [args, reason, rule] of cases) {
     const json = await sallyport(["explain", ...args, ...C, "--json"]);
     const line = JSON.parse(json.stdout) as Line;
     assert.equal(json.code, 3, args.join(" "));
     assert.equal(line.verdict, "deny");
     assert.equal(line.reason, reason);
     assert.equal(line.url, args[0]);
+    assert.deepEqual(Object.keys(line), KEYS);
+    assert.equal(line.rule, rule);
   }
 });
 

@@ -135,7 +135,7 @@ test("serve: changes that need a restart are said, and change nothing", async ()
   gate.replace(ONE.replace("workers: 1", "workers: 3\nrecords: { file: other.jsonl }"));
   await gate.untilSaid(/info "Config taken up"/);
   for (const key of ["workers", "records.file"]) {
-    assert.match(gate.stderr, new RegExp(`warn "A change takes effect at the next start only" key=${key}`));
+    assert.match(gate.stderr, new RegExp(`warn "A change needs a restart to take effect" key=${key}`));
   }
   assert.doesNotMatch(gate.stderr, /key=listen/);
   const said = gate.stderr.length;

@@ -74,7 +74,7 @@ describe("a reload", () => {
   test("of the door itself waits for a restart, and says so", async () => {
     const { internet, gate } = one;
     await gate.reload(configOf({ listen: { reverse: "127.0.0.1:8082", admin: "127.0.0.1:9464" } }));
-    await gate.untilLogged(/next start only/);
+    await gate.untilLogged(/needs a restart/);
     assert.equal(statusOf(await askReverse(internet, `GET /${HOST}/`)), 200);
     await gate.reload(configOf());
   });

@@ -229,7 +229,7 @@ test("a refusal is PERMISSION_DENIED, in words", async () => {
   assert.equal(error?.code, status.PERMISSION_DENIED);
   assert.match(
     error?.details ?? "",
-    /^Blocked by sandbox policy: .*refused\.example\.com.*Retrying will not help/,
+    /^no-rule-matched: Blocked by sandbox policy: .*refused\.example\.com.*Retrying will not help/,
   );
   assert.deepEqual(error?.metadata.get("x-sallyport-reason"), ["no-rule-matched"]);
   const record = await gate.record({ host: REFUSED });
@@ -241,5 +241,5 @@ test("an upstream that is down is UNAVAILABLE, in words", async () => {
   const down = await openGrpc(internet, gate, DOWN);
   const { error } = await call(down, "hello");
   assert.equal(error?.code, status.UNAVAILABLE);
-  assert.match(error?.details ?? "", /^No connection to down\.example\.com can be made/);
+  assert.match(error?.details ?? "", /^E_CONNECT: No connection to down\.example\.com can be made/);
 });
