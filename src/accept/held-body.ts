@@ -1,4 +1,5 @@
 /** Holds a request's body until it is whole, for what has to be known before its first byte leaves. */
+import { Appender } from "../base/appender.ts";
 import type { Framing, ResponseHead } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
 import type { Inbound, InboundEvents, Raw } from "../model/inbound.ts";
@@ -19,8 +20,9 @@ export interface Holding {
 /** Rejects with a Failure where the client goes away, or falls silent. Trailers are left out. */
 export function holdBody(inbound: Inbound, { max, timeout, expectContinue }: Holding): Promise<Held> {
   return new Promise((resolve, reject) => {
-    const pieces: Buffer[] = [];
-    let length = 0;
+    // Of one piece each byte would take a hundred.
+    const appender = new Appender();
+    let bytes: Buffer = Buffer.alloc(0);
     let later: InboundEvents | undefined;
     let lost: Failure | undefined;
     let over = false;
@@ -35,16 +37,15 @@ export function holdBody(inbound: Inbound, { max, timeout, expectContinue }: Hol
       step();
     }
     inbound.start({
-      data(bytes) {
+      data(piece) {
         if (over) return;
         timer.refresh();
-        pieces.push(bytes);
-        length += bytes.length;
-        if (length > max) settle(() => resolve({ kind: "over" }));
+        bytes = appender.append(bytes, piece);
+        if (bytes.length > max) settle(() => resolve({ kind: "over" }));
       },
       end() {
         if (over) return;
-        const body = Buffer.concat(pieces);
+        const body = Buffer.from(bytes);
         const replay = new HeldInbound(inbound, body, (events) => {
           later = events;
           return lost;

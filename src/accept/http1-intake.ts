@@ -1,4 +1,5 @@
 /** What a client has sent on its HTTP/1.1 connection and nobody has taken yet: heads come out of it, and bodies. Pure. */
+import { Appender } from "../base/appender.ts";
 import type { FieldLines, Framing, Scheme } from "../model/exchange.ts";
 import type { Limits } from "../model/limits.ts";
 import { BodyReader } from "../wire/body-reader.ts";
@@ -16,6 +17,7 @@ const NOTHING = Buffer.alloc(0);
 export class Http1Intake {
   readonly #limits: Limits;
   readonly #scheme: Scheme;
+  readonly #appender = new Appender();
   #bytes: Buffer = NOTHING;
   /** Where the search for the end of a head goes on. */
   #scanned = 0;
@@ -37,7 +39,7 @@ export class Http1Intake {
   }
 
   hold(bytes: Buffer): void {
-    this.#bytes = this.#bytes.length === 0 ? bytes : Buffer.concat([this.#bytes, bytes]);
+    this.#bytes = this.#appender.append(this.#bytes, bytes);
   }
 
   /** All that waits; from then on nothing does. */

@@ -1,6 +1,7 @@
 /** An upstream HTTP/1.1 connection: sends one request at a time and reads its answer strictly. */
 
 import type { Socket } from "node:net";
+import { Appender } from "../base/appender.ts";
 import { type Seat, seatFor } from "../base/roster.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
@@ -52,6 +53,7 @@ export class Http1Upstream implements Upstream, Expiring {
   #writer: BodyWriter | undefined = undefined;
   #sent = false;
   #method = "";
+  readonly #appender = new Appender();
   #buffered: Buffer = NOTHING;
   #response: ParsedResponse | undefined = undefined;
   #body: BodyReader | undefined = undefined;
@@ -188,11 +190,12 @@ export class Http1Upstream implements Upstream, Expiring {
   };
 
   #takeHead(bytes: Buffer): void {
-    const all = this.#buffered.length === 0 ? bytes : Buffer.concat([this.#buffered, bytes]);
+    let scanned = Math.max(0, this.#buffered.length - 3);
+    let rest = this.#appender.append(this.#buffered, bytes);
     this.#buffered = NOTHING;
-    let rest = all;
     while (this.#events !== undefined && rest.length > 0) {
-      const end = findHeadEnd(rest, 0);
+      const end = findHeadEnd(rest, scanned);
+      scanned = 0;
       const { limits } = this.#around;
       if (end < 0 && rest.length <= limits.head_bytes) {
         this.#buffered = rest;
