@@ -38,19 +38,21 @@ export function endTls(
     });
     const entry: Expiring = {
       deadline: around.deadlines.now() + around.limits.handshake_timeout,
-      expired: () =>
-        fail(new Failure("E_TIMEOUT", "client", "The client did not finish its handshake in time")),
+      expired: () => fail(tooLate),
     };
+    let over = false;
     around.deadlines.add(entry);
     // Stays for good: an error on either socket is never unheard.
-    tls.on("error", () => fail(broken()));
+    tls.on("error", onEnd);
     // Without a tls.Server an error after the handshake, such as a forged record, is told in this event alone.
     tls.on("_tlsError", (error: Error) => tls.destroy(error));
-    tls.once("close", () => fail(broken()));
+    tls.once("close", onEnd);
     tls.once("end", onEnd);
     tls.once("secure", () => {
+      over = true;
       around.deadlines.remove(entry);
       tls.off("end", onEnd);
+      tls.off("close", onEnd);
       // Client renegotiation is a second, unjudged handshake (CVE-2026-123872).
       tls.disableRenegotiation();
       resolve(tls);
@@ -58,14 +60,22 @@ export function endTls(
 
     /** It is half-open, as the socket below is, so an end closes nothing by itself. */
     function onEnd(): void {
-      fail(broken());
+      fail(broken);
     }
-    function fail(failure: Failure): void {
-      around.deadlines.remove(entry);
-      reject(failure);
+    /** An error is dear to make, and after the handshake nobody would see it. */
+    function fail(why: () => Failure): void {
+      if (!over) {
+        over = true;
+        around.deadlines.remove(entry);
+        reject(why());
+      }
       tls.destroy();
     }
   });
+}
+
+function tooLate(): Failure {
+  return new Failure("E_TIMEOUT", "client", "The client did not finish its handshake in time");
 }
 
 function broken(): Failure {

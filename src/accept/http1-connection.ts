@@ -300,7 +300,7 @@ export class Http1Connection implements InboundHost, Expiring {
   }
 
   readonly #onClose = (): void => {
-    this.#lose(clientLeft());
+    if (this.#current !== undefined) this.#lose(clientLeft());
     this.#leave("closed");
     this.#handlers.closed();
   };
