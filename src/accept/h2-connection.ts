@@ -16,7 +16,7 @@ import type { Expiring } from "../model/deadline.ts";
 import { asFailure, Failure } from "../model/failure.ts";
 import type { Limits } from "../model/limits.ts";
 import { parseAuthority } from "../wire/authority.ts";
-import { headerListSize } from "../wire/h2-fields.ts";
+import { headerListLines, headerListSize } from "../wire/h2-fields.ts";
 import { type H2Request, readH2Request } from "../wire/h2-request.ts";
 import { endsWithHead, renderH2Response } from "../wire/h2-response.ts";
 import type { ParsedRequest } from "../wire/request-head.ts";
@@ -227,8 +227,8 @@ function sessionOptions(limits: Limits, websockets: boolean): ServerOptions {
       maxHeaderListSize: headerListSize(limits),
       enableConnectProtocol: websockets,
     },
-    // Past our own count, so that a few fields too many get a 431 in words.
-    maxHeaderListPairs: limits.head_fields * 2,
+    // Past our own count: fields too many get a 431 in words, and a record, for as long as their list is taken at all.
+    maxHeaderListPairs: headerListLines(limits),
     maxSessionMemory: Math.ceil(limits.h2_session_bytes / MIB),
     maxSessionInvalidFrames: limits.h2_bad_frames,
     maxSessionRejectedStreams: limits.h2_bad_frames,

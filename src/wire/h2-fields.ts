@@ -56,6 +56,14 @@ export function headerListSize({ head_bytes, head_fields }: Limits): number {
   return head_bytes + head_fields * LINE_OVERHEAD;
 }
 
+/**
+ * More lines than a list of that size can hold: its size alone is what ends one below us, where nobody would hear of
+ * it, and too many lines within it come up to be refused in words. The memory for a head is the same.
+ */
+export function headerListLines(limits: Limits): number {
+  return Math.floor(headerListSize(limits) / (LINE_OVERHEAD + 1)) + 1;
+}
+
 /** `length` is the Content-Length that the framing asks for, whatever the fields say; what concerns one hop is left out. */
 export function pushFields(pairs: string[], fields: FieldLines, length: string | undefined): void {
   let owed = length;

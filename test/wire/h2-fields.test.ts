@@ -3,7 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../src/model/limits.ts";
-import { headerListSize, pushFields, readPairs, readTrailers, trailersOf } from "../../src/wire/h2-fields.ts";
+import {
+  headerListLines,
+  headerListSize,
+  pushFields,
+  readPairs,
+  readTrailers,
+  trailersOf,
+} from "../../src/wire/h2-fields.ts";
 
 const LIMITS = { ...DEFAULT_LIMITS, head_fields: 20, head_bytes: 2_000, trailer_bytes: 100 };
 
@@ -53,6 +60,11 @@ test("readTrailers knows no pseudo fields, and its own size", () => {
   assert.deepEqual(readTrailers(["x", "1"], LIMITS, "client"), [line("x", "1")]);
   assert.throws(() => readTrailers([":status", "200"], LIMITS, "upstream"), { code: "E_UPSTREAM_PROTOCOL" });
   assert.throws(() => readTrailers(["x", "v".repeat(100)], LIMITS, "client"), { status: 431 });
+});
+
+test("headerListLines is more than a list of the announced size can hold", () => {
+  assert.ok(headerListLines(LIMITS) * (32 + 1) > headerListSize(LIMITS));
+  assert.ok((headerListLines(LIMITS) - 1) * (32 + 1) <= headerListSize(LIMITS));
 });
 
 test("headerListSize leaves room for every head within the limits", () => {
