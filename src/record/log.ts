@@ -9,16 +9,21 @@ export type LogFields = Readonly<Record<string, string | number | boolean | unde
 export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
+  /** `kind`: one fault of many under one message. Each is said once in a while, and how often it came. */
+  error(message: string, fields?: LogFields, kind?: string): void;
   /** Says what was held back so far. */
   flush(): void;
 }
 
 type Level = "info" | "warn" | "error";
 
-interface Seen {
+interface Event {
   readonly level: Level;
   readonly message: string;
+  readonly kind: string | undefined;
+}
+
+interface Seen extends Event {
   written: number;
   suppressed: number;
 }
@@ -26,6 +31,8 @@ interface Seen {
 /** Lines of one message in one window; the rest are counted and said at its end. */
 const LINES = 10;
 const WINDOW_MS = 10_000;
+/** The same of a message that comes in kinds: it has a stack. */
+const LINES_OF_A_KIND = 1;
 /** Different messages in one window. Past them a message shares the count of `other messages`. */
 const MESSAGES = 256;
 /** A reader that stalls must not make us hold its log. */
@@ -43,56 +50,53 @@ export function createLog(stream: Writable, redact: (text: string) => string): L
   let timer: NodeJS.Timeout | undefined;
   stream.on("error", () => undefined); // The log has nowhere else to complain.
 
-  function log(level: Level, message: string, fields: LogFields): void {
+  function log(event: Event, fields: LogFields): void {
     timer ??= setTimeout(flush, WINDOW_MS).unref();
-    const entry = entryOf(seen, level, message);
-    if (entry.written === LINES || stream.writableLength > BACKLOG_BYTES) {
+    const entry = entryOf(seen, event);
+    if (
+      entry.written === (entry.kind === undefined ? LINES : LINES_OF_A_KIND) ||
+      stream.writableLength > BACKLOG_BYTES
+    ) {
       entry.suppressed += 1;
       return;
     }
     entry.written += 1;
-    stream.write(renderLine(level, message, fields, redact));
+    stream.write(renderLine(event, fields, redact));
   }
 
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;
-    for (const { level, message, suppressed } of seen.values()) {
-      if (suppressed > 0) {
-        stream.write(renderLine(level, message, { suppressed }, redact));
-      }
+    for (const entry of seen.values()) {
+      const { kind, suppressed } = entry;
+      if (suppressed > 0) stream.write(renderLine(entry, { kind, suppressed }, redact));
     }
     seen.clear();
   }
 
   return {
-    info: (message, fields = {}) => log("info", message, fields),
-    warn: (message, fields = {}) => log("warn", message, fields),
-    error: (message, fields = {}) => log("error", message, fields),
+    info: (message, fields = {}) => log({ level: "info", message, kind: undefined }, fields),
+    warn: (message, fields = {}) => log({ level: "warn", message, kind: undefined }, fields),
+    error: (message, fields = {}, kind = undefined) => log({ level: "error", message, kind }, fields),
     flush,
   };
 }
 
-function entryOf(seen: Map<string, Seen>, level: Level, message: string): Seen {
-  const key = seen.size < MESSAGES || seen.has(level + message) ? level + message : `${level}other`;
+function entryOf(seen: Map<string, Seen>, { level, message, kind }: Event): Seen {
+  const own = `${level}${message}\n${kind ?? ""}`;
+  const fits = seen.size < MESSAGES || seen.has(own);
+  const key = fits ? own : `${level}other`;
   const known = seen.get(key);
-  if (known !== undefined) {
-    return known;
-  }
-  const entry = {
-    level,
-    message: key === level + message ? message : "Other messages",
-    written: 0,
-    suppressed: 0,
-  };
+  if (known !== undefined) return known;
+  const same = fits ? { level, message, kind } : { level, message: "Other messages", kind: undefined };
+  const entry = { ...same, written: 0, suppressed: 0 };
   seen.set(key, entry);
   return entry;
 }
 
 /** Example: `2026-05-01T12:00:00.000Z warn "Config was not taken up" file=/etc/sallyport.yaml line=3`. */
 function renderLine(
-  level: Level,
-  message: string,
+  { level, message }: Pick<Event, "level" | "message">,
   fields: LogFields,
   redact: (text: string) => string,
 ): string {

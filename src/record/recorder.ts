@@ -34,10 +34,20 @@ export function createRecorder(options: RecorderOptions): Recorder {
     connectionOpened: metrics.connectionOpened,
     connectionClosed: metrics.connectionClosed,
     leafCertificate: metrics.leafCertificate,
-    broke: (cause) => log.error("Something broke in the gate", { stack: stackOf(cause) }),
+    broke: (cause) => log.error("Something broke in the gate", { stack: stackOf(cause) }, kindOf(cause)),
   };
 }
 
 function stackOf(cause: unknown): string {
   return cause instanceof Error ? (cause.stack ?? cause.message) : "no stack";
+}
+
+/** Where it broke, without what it says: that may hold what a client sent, and differ each time. */
+function kindOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return "no error";
+  const { name, stack = "" } = cause;
+  const { code = "" } = cause as NodeJS.ErrnoException;
+  const frame = stack.split("\n").find((line) => line.startsWith("    at ")) ?? "nowhere";
+  const place = frame.slice(frame.lastIndexOf("/") + 1).replace(/\)$/, "");
+  return `${name} ${code === "" ? "" : `${code} `}at ${place}`;
 }

@@ -71,6 +71,24 @@ test("createLog holds back a message that repeats, says how often, and starts af
   }
 });
 
+test("createLog says a fault once for each of its kinds, and how often each came", () => {
+  mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  try {
+    const { log, text } = setUp();
+    for (let at = 0; at < 1_000; at += 1) log.error("Broke", { stack: `one ${at}` }, "TypeError at a.ts:1:2");
+    log.error("Broke", { stack: "two" }, "RangeError at b.ts:3:4");
+    assert.match(text(), /^\S+ error "Broke" stack="one 0"\n\S+ error "Broke" stack=two\n$/);
+    mock.timers.tick(10_000);
+    assert.match(text(), /\n\S+ error "Broke" kind="TypeError at a\.ts:1:2" suppressed=999\n$/);
+    log.error("Broke", { stack: "one again" }, "TypeError at a.ts:1:2");
+    assert.match(text(), /stack="one again"\n$/);
+    log.flush();
+    assert.match(text(), /stack="one again"\n$/);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
 test("createLog remembers a bounded number of messages", () => {
   const { log, text } = setUp();
   for (let at = 0; at < 1_000; at += 1) {

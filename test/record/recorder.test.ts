@@ -70,16 +70,30 @@ test("exchange tells the operator of an origin that sent a secret back, by rule 
   ]);
 });
 
-test("broke puts what it was into the operator's log", () => {
+test("broke puts what it was into the operator's log, by the kind of fault and not by what it says", () => {
   const { recorder, logged } = setUp(() => undefined);
-  const cause = new TypeError("Something inside");
-  recorder.broke(cause);
-  recorder.broke("a string");
+  const [cause, again] = ["Something inside", "Something else"].map((text) => new TypeError(text));
+  const coded = Object.assign(new Error("No file"), { code: "ENOENT" });
+  for (const one of [cause, again, coded, "a string"]) recorder.broke(one);
+  const bare = new Error("No frames");
+  bare.stack = "Error: No frames";
+  recorder.broke(bare);
+  delete bare.stack;
+  recorder.broke(bare);
   const said = "Something broke in the gate";
-  assert.deepEqual(logged, [
-    [said, { stack: cause.stack }],
-    [said, { stack: "no stack" }],
-  ]);
+  const seen = logged as [message: string, fields: { stack: string }, kind: string][];
+  assert.deepEqual(
+    seen.map(([message, { stack }]) => [message, stack]),
+    [cause?.stack, again?.stack, coded.stack, "no stack", "Error: No frames", "No frames"].map((stack) => [
+      said,
+      stack,
+    ]),
+  );
+  const kinds = seen.map(([, , kind]) => kind);
+  assert.match(kinds[0] ?? "", /^TypeError at recorder\.test\.ts:\d+:\d+$/);
+  assert.equal(kinds[1], kinds[0]);
+  assert.match(kinds[2] ?? "", /^Error ENOENT at recorder\.test\.ts:\d+:\d+$/);
+  assert.deepEqual(kinds.slice(3), ["no error", "Error at nowhere", "Error at nowhere"]);
 });
 
 test("createRecorder passes the other events on to the metrics", async () => {
