@@ -19,7 +19,7 @@ import type { InForce } from "./world.ts";
 
 export interface Swapped {
   readonly leg: Leg;
-  /** Names of the fields that a secret was put into. */
+  /** Names of the fields that a secret was put into, and `:query` where the query is one of the places. */
   readonly fields: readonly string[];
   /** Changes whenever a secret that was put in does. */
   readonly generation: string;
@@ -43,6 +43,8 @@ export interface ToSwap {
   readonly leg: Leg;
 }
 
+/** As records name it; no field can have this name. */
+const QUERY = ":query";
 const ECHOING = /^trac[ek]$/i;
 
 /** Where the config has no placeholders this costs nothing. */
@@ -59,7 +61,8 @@ export function swapPlaceholders(
   const done = swapHead(leg.head, state, new Set(injections.map(({ key }) => key)));
   if (state.wait !== undefined) return { stop: { verdict: "wait", wait: state.wait } };
   if (!done.ok) return { stop: deny(done.reason, rule) };
-  const left = { fields: done.fields, generation: state.generation, secrets: state.secrets(), refusal };
+  const places = done.head.target === leg.head.target ? done.fields : [...done.fields, QUERY];
+  const left = { fields: places, generation: state.generation, secrets: state.secrets(), refusal };
   // A WebSocket's frames are no body: nobody looks into them.
   if (leg.framing.kind === "none" || leg.upgrade) return { leg: { ...leg, head: done.head }, ...left };
   const unreadable = unscannable(leg.head, state.inBody);

@@ -81,7 +81,7 @@ test("a trusted host gets the secret in a field, inside Basic, in the query and 
   assert.equal(statusOf(sent), 200, sent.body);
   assert.equal(origin.requests.at(-1)?.body, JSON.stringify({ t: secret }));
   const record = await gate.record({ method: "GET", verdict: "allow" });
-  assert.deepEqual([record["path"], record["injected"]], ["/p", ["Authorization"]]);
+  assert.deepEqual([record["path"], record["injected"]], ["/p", ["Authorization", ":query"]]);
 });
 
 test("elsewhere the request is refused, and none of it looks whole to an origin", async () => {
