@@ -19,8 +19,8 @@ COPY src src
 COPY config/container.yaml config/
 # The first start compiles; keeping what it compiled makes the start of every container a quick one.
 RUN rm -rf .runtime bin \
- && /usr/local/bin/node src/main.ts --version \
- && /usr/local/bin/node src/main.ts check config/container.yaml \
+ && /usr/local/bin/node src/start.mjs --version \
+ && /usr/local/bin/node src/start.mjs check config/container.yaml \
  && rm -rf config package-lock.json
 
 FROM ${BASE}
@@ -39,5 +39,5 @@ EXPOSE 8080 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:9464/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "--max-semi-space-size=32", "/opt/sallyport/src/main.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=32", "/opt/sallyport/src/start.mjs"]
 CMD ["serve", "--config", "/etc/sallyport/sallyport.yaml"]

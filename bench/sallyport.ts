@@ -10,7 +10,7 @@ import { INJECTED_HOST, TUNNELLED_HOST } from "./workloads.ts";
 
 /** As `bin/sallyport` starts it. */
 const AS_LAUNCHED = "--max-semi-space-size=32";
-const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../src/start.mjs", import.meta.url));
 
 export interface SallyportOptions {
   readonly core: number;

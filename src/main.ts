@@ -1,11 +1,7 @@
 /** The program's entry: refuses an unsafe runtime, then hands over to the command line. */
-import { enableCompileCache } from "node:module";
-import { join } from "node:path";
 import { isAtFloor, RUNTIME_FLOOR } from "./base/runtime-floor.ts";
 
 if (isAtFloor(process.versions.node)) {
-  // Before anything else is imported: from the second start on, no TypeScript is parsed again.
-  enableCompileCache(join(import.meta.dirname, "../.runtime/compile-cache"));
   const { runCommandLine } = await import("./cli/command-line.ts");
   process.exitCode = await runCommandLine(process.argv.slice(2));
 } else {

@@ -96,7 +96,7 @@ function shownAt(
 
 /** Started by the runtime that runs us; its warnings would be taken for failures. */
 export function helperCommand(): readonly string[] {
-  // Where `main.ts` keeps it: without one the helper, which has no other environment, is parsed anew each time.
+  // Where `start.mjs` keeps it: without one the helper, which has no other environment, is parsed anew each time.
   const cache = `NODE_COMPILE_CACHE=${join(import.meta.dirname, "../../.runtime/compile-cache")}`;
   const program = [process.execPath, "--disable-warning=ExperimentalWarning"];
   return [toolPath("env"), cache, ...program, join(import.meta.dirname, "helper.ts")];

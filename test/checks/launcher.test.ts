@@ -54,7 +54,7 @@ test("bin/sallyport: it finds its folder through symlinks, and passes every argu
       cwd: "/",
       env: { PATH: "/usr/bin:/bin" },
     });
-    assert.equal(stdout, `${FLAGS}${join(root, "src/main.ts")}\na b\n--c\n*\n`, name);
+    assert.equal(stdout, `${FLAGS}${join(root, "src/start.mjs")}\na b\n--c\n*\n`, name);
     assert.equal(stderr, "", name);
   }
 });
@@ -64,7 +64,7 @@ test("bin/sallyport: with nothing missing it starts no other process than the pr
   makeReady(root);
   // An empty PATH: any command but a built-in would fail.
   const { stdout } = await run(join(root, "bin/sallyport"), ["x"], { env: { PATH: join(root, "empty") } });
-  assert.equal(stdout, `${FLAGS}${join(root, "src/main.ts")}\nx\n`);
+  assert.equal(stdout, `${FLAGS}${join(root, "src/start.mjs")}\nx\n`);
 });
 
 test("bin/sallyport: without Node.js it says what is needed, on stderr alone", async () => {

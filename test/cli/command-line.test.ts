@@ -53,7 +53,7 @@ test("runCommandLine: a wrong call ends with 2, says what is wrong, and how to l
 });
 
 test("runCommandLine: a reader that leaves is no trouble, and an output that is full is one", async () => {
-  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+  const main = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
   const program = `"$0" --disable-warning=ExperimentalWarning "$1"`;
   // Its reader is gone before it writes: the shell's pipe has no other end.
   const left = `{ sleep 0.2; ${program} --help; echo "code $?" >&2; } | true`;

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 function gateway(...args: readonly string[]): { code: number | null; stdout: string; stderr: string } {
-  const command = ["--disable-warning=ExperimentalWarning", "src/main.ts", "gateway", ...args];
+  const command = ["--disable-warning=ExperimentalWarning", "src/start.mjs", "gateway", ...args];
   const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd: ROOT, encoding: "utf8" });
   return { code: status, stdout, stderr };
 }

@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createHookServer, type HookServer } from "../support/hook-server.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 const EVENT =
   '{"tool_call":{"name":"code_execution","args":{"code":"rm -rf /data/forbidden"}},"environment_id":"e"}';
 const POLICY = {

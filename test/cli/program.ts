@@ -49,7 +49,7 @@ export interface Serving {
   ask(url: string): Promise<Answer>;
 }
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 const BASE = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
 const running = new Set<ChildProcess>();
 const folders: string[] = [];

@@ -13,7 +13,7 @@ import type { Internet } from "../support/private-internet.ts";
 import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
 
 const TELEMETRY = "telemetry.example.com";
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 
 const GATE_PY = `
 import json, sys

@@ -17,7 +17,7 @@ import { createInternet, PUBLIC_V4, PUBLIC_V6 } from "../support/private-interne
 import { type Outcome, run } from "../support/programs.ts";
 import { dial, PROXY } from "../support/wire-client.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 const HOST = "approve.example.com";
 const HOOKED = "hooked.example.com";
 const TOKEN = "a-token-of-the-tests";

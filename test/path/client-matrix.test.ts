@@ -27,7 +27,7 @@ const NETWORK = {
 };
 const PROXY = "http://127.0.0.1:8080";
 const PROGRAMS = fileURLToPath(new URL("../support/clients/programs", import.meta.url));
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 const MISTRUST = /certificate|ERR_CERT|issuer|not trusted|unknown authority|PKIX|unable to|self.signed/i;
 
 let internet: Internet;

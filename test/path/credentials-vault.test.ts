@@ -15,7 +15,7 @@ import type { Internet } from "../support/private-internet.ts";
 import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
 import { assertRefused } from "../support/refusal.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const MAIN = join(import.meta.dirname, "../../src/start.mjs");
 const VAULT = "vault.example.com";
 const VAULT_V4 = "11.0.0.20";
 const FIXED = "fixed.example.com";

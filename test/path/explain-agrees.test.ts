@@ -19,7 +19,7 @@ import { dial } from "../support/wire-client.ts";
 
 const QUESTIONS = 1_000;
 const LANES = 8;
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 
 const NETWORK = {
   allowlist: [

@@ -17,7 +17,7 @@ import { createInternet, GATE_V4, PUBLIC_V4 } from "../support/private-internet.
 import { listenOnHost, nowhere, waysOut } from "../support/ways-out.ts";
 
 const BOX = boxAddress(80, 2);
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 const PROGRAM = [process.execPath, "--disable-warning=ExperimentalWarning", MAIN];
 const GATEWAY = { address: "[::]:15001", dns: "[::]:15053", interfaces: ["sbx0"] };
 

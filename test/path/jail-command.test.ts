@@ -130,7 +130,7 @@ print(report.readline().strip(), flush=True)
 os.write(fd, b"hello\\n"); until(fd, b"got hello")
 print("went on", report.readline().strip(), flush=True)
 `;
-  const main = new URL("../../src/main.ts", import.meta.url).pathname;
+  const main = new URL("../../src/start.mjs", import.meta.url).pathname;
   const run = [process.execPath, "--disable-warning=ExperimentalWarning", main, "run"];
   const command = ["/usr/bin/python3", "-c", program, ...run, "--config", setup.configFile, "--", "sh", "-c"];
   const child = internet.gate.spawn([...setup.prefix, ...command], {
@@ -307,7 +307,7 @@ describe("the program", () => {
   test("says what would help where user namespaces are forbidden", async () => {
     // The switch is of each user namespace, so that it can be turned off for this test alone.
     const inner = `echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"`;
-    const main = new URL("../../src/main.ts", import.meta.url).pathname;
+    const main = new URL("../../src/start.mjs", import.meta.url).pathname;
     const run = [process.execPath, "--disable-warning=ExperimentalWarning", main, "run"];
     const child = internet.gate.spawn(
       [

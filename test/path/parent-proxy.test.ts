@@ -17,7 +17,7 @@ import { assertFailed, assertRefused } from "../support/refusal.ts";
 import { CREDENTIALS, FORBIDDEN, SQUID, SQUID_PORT, type Squid, startSquid } from "../support/squid.ts";
 import { dial, dialThrough } from "../support/wire-client.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 const HOST = "api.example.com";
 const TUNNEL = "tunnel.example.com";
 const DIRECT = "direct.example.com";

@@ -75,7 +75,7 @@ export const SECRET = fromEnv("SECRET");
 
 export const ADMIN = { host: "127.0.0.1", port: 9464 } as const;
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 const PROGRAM = [process.execPath, "--disable-warning=ExperimentalWarning", MAIN];
 const START_MS = 40_000;
 const STOP_MS = 15_000;

@@ -32,7 +32,7 @@ export interface Ended {
   readonly records: readonly RecordLine[];
 }
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../src/start.mjs", import.meta.url));
 const PROGRAM = [process.execPath, "--disable-warning=ExperimentalWarning", MAIN];
 /** `nobody`, on every Linux. */
 const ORDINARY = 65_534;
