@@ -1,9 +1,11 @@
 /** `check`: reads a config as `serve` would, says everything that is wrong with it, and changes nothing. */
 import { coveringKeys, patternKey } from "../config/domain.ts";
 import { loadConfig } from "../config/load.ts";
-import type { LoadResult, Problem } from "../model/config.ts";
+import type { Config, LoadResult, Problem } from "../model/config.ts";
 import type { PolicySource, RuleSource } from "../model/policy.ts";
+import { checkSurroundings } from "./check-surroundings.ts";
 import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, UsageError } from "./command.ts";
+import { environment } from "./environment.ts";
 
 /** Entries that the note on tunnels names. */
 const NAMED = 10;
@@ -21,18 +23,20 @@ export const check: Command = {
 async function runCheck(values: OptionValues, positionals: readonly string[]): Promise<number> {
   if (positionals.length > 1) throw new UsageError("Give one file");
   const result = loadConfig(positionals[0] ?? DEFAULT_CONFIG, 1);
-  const problems = problemsOf(result);
-  if (values["json"] === true) {
-    process.stdout.write(`${JSON.stringify({ ok: result.ok, problems })}\n`);
-  } else {
-    for (const problem of problems) process.stdout.write(`${renderProblem(problem)}\n`);
-    if (result.ok) {
-      const unseen = relayedUnseen(result.config.policy);
-      if (unseen.length > 0) process.stdout.write(`${result.config.file}: note: ${noteOf(unseen)}\n`);
-      process.stdout.write(`${result.config.file}: ok\n`);
-    }
-  }
-  return result.ok ? EXIT.fine : EXIT.usage;
+  const around = result.ok ? checkSurroundings(result.config, environment()) : [];
+  const problems = [...problemsOf(result), ...around];
+  const ok = problems.every(({ severity }) => severity === "warning");
+  const text =
+    values["json"] === true
+      ? JSON.stringify({ ok, problems })
+      : [...problems.map(renderProblem), ...(result.ok && ok ? praise(result.config) : [])].join("\n");
+  process.stdout.write(`${text}\n`);
+  return ok ? EXIT.fine : EXIT.usage;
+}
+
+function praise({ file, policy }: Config): readonly string[] {
+  const unseen = relayedUnseen(policy);
+  return [...(unseen.length > 0 ? [`${file}: note: ${noteOf(unseen)}`] : []), `${file}: ok`];
 }
 
 /** Ids of the entries whose TLS passes unopened, for some of their hosts at least. */
