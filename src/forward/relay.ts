@@ -8,6 +8,7 @@ import type { Limits } from "../model/limits.ts";
 import type { Turn } from "../model/turn.ts";
 import { validateSwitch } from "../wire/upgrade.ts";
 import { type Splice, splice } from "./splice.ts";
+import { TinyPieces } from "./tiny-pieces.ts";
 
 export interface Relaying {
   /** Resolves once, when nothing more of this exchange moves. Never rejects. */
@@ -46,6 +47,8 @@ class Relay implements Relaying {
   /** What changes the bodies, where anything does. */
   #requestStage: StagedBody | undefined = undefined;
   #responseStage: StagedBody | undefined = undefined;
+  #requestPieces: TinyPieces | undefined = undefined;
+  #responsePieces: TinyPieces | undefined = undefined;
   /** The upstream said its last word, and its connection may be another exchange's by now. */
   #upstreamDone = false;
   #over = false;
@@ -77,11 +80,12 @@ class Relay implements Relaying {
     return {
       data: (bytes) => {
         this.#bytesOut += bytes.length;
-        const to = this.#requestStage ?? this.#outbound;
-        if (!this.#over && !to.write(bytes)) this.#inbound.pause();
+        this.#requestPieces ??= new TinyPieces(this.#around.turn, this.#sendOn);
+        this.#requestPieces.take(bytes);
       },
       end: (trailers) => {
         this.#requestWhole = true;
+        this.#requestPieces?.flush();
         const to = this.#requestStage ?? this.#outbound;
         if (!this.#over) to.end(this.#leg.requestTrailers(trailers));
       },
@@ -98,6 +102,16 @@ class Relay implements Relaying {
     };
   }
 
+  readonly #sendOn = (bytes: Buffer): void => {
+    const to = this.#requestStage ?? this.#outbound;
+    if (!this.#over && !to.write(bytes)) this.#inbound.pause();
+  };
+
+  readonly #sendBack = (bytes: Buffer): void => {
+    const to = this.#responseStage ?? this.#inbound;
+    if (!this.#over && !to.write(bytes) && !this.#upstreamDone) this.#outbound.pause();
+  };
+
   #upstreamEvents(): OutboundEvents {
     return {
       informed: (head) => {
@@ -108,11 +122,12 @@ class Relay implements Relaying {
       head: (head, framing) => this.#takeHead(head, framing),
       data: (bytes) => {
         this.#bytesIn += bytes.length;
-        const to = this.#responseStage ?? this.#inbound;
-        if (!to.write(bytes) && !this.#over) this.#outbound.pause();
+        this.#responsePieces ??= new TinyPieces(this.#around.turn, this.#sendBack);
+        this.#responsePieces.take(bytes);
       },
       end: (trailers) => {
         this.#upstreamDone = true;
+        this.#responsePieces?.flush();
         const passed = this.#leg.responseTrailers(trailers);
         if (this.#responseStage === undefined) this.#finish(passed);
         else if (!this.#over) this.#responseStage.end(passed);

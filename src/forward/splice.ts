@@ -7,6 +7,7 @@ import { asFailure, Failure } from "../model/failure.ts";
 import type { Raw } from "../model/inbound.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Turn } from "../model/turn.ts";
+import { TinyPieces } from "./tiny-pieces.ts";
 
 export interface Spliced {
   readonly bytesOut: number;
@@ -155,14 +156,20 @@ class Joined implements Splice, Expiring {
   }
 
   #join(from: Duplex, to: Duplex, pass: (bytes: Buffer) => Buffer | undefined): void {
+    const pieces = new TinyPieces(this.#around.turn, (bytes) => {
+      if (to.destroyed || to.writableEnded) return;
+      if (bytes.length <= HELD_BYTES) this.#around.turn.hold(to);
+      if (!to.write(bytes)) from.pause();
+    });
     from.on("data", (bytes: Buffer) => {
       const passing = pass(bytes);
-      if (passing === undefined || to.destroyed) return;
-      if (passing.length <= HELD_BYTES) this.#around.turn.hold(to);
-      if (!to.write(passing)) from.pause();
+      if (passing !== undefined) pieces.take(passing);
     });
     to.on("drain", () => from.resume());
-    from.once("end", () => this.#end(to));
+    from.once("end", () => {
+      pieces.flush();
+      this.#end(to);
+    });
     // A reset in one direction must not look like an end in the other: both go down together.
     from.on("error", () => this.#stop(undefined));
     from.once("close", () => {
