@@ -1,45 +1,42 @@
 /** The command line: finds the command, parses its options, turns every way of failing into an exit code. */
 import { parseArgs } from "node:util";
 import { Failure } from "../model/failure.ts";
-import { approve } from "./approve.ts";
-import { attach } from "./attach.ts";
-import { ca } from "./ca.ts";
-import { check } from "./check.ts";
 import { type Command, EXIT, UsageError } from "./command.ts";
-import { explainUrl } from "./explain.ts";
-import { gateway } from "./gateway.ts";
 import { renderCommandHelp, renderHelp } from "./help.ts";
-import { hook } from "./hook.ts";
-import { run } from "./run.ts";
-import { serve } from "./serve.ts";
 import { VERSION } from "./version.ts";
 
-export const COMMANDS: readonly Command[] = [
-  serve,
-  run,
-  attach,
-  check,
-  explainUrl,
-  gateway,
-  ca,
-  hook,
-  approve,
-];
+/** Each is loaded when it is called for: an agent starts `hook` at every step, and that needs a part of it all. */
+const LOADERS: ReadonlyMap<string, () => Promise<Command>> = new Map([
+  ["serve", async () => (await import("./serve.ts")).serve],
+  ["run", async () => (await import("./run.ts")).run],
+  ["attach", async () => (await import("./attach.ts")).attach],
+  ["check", async () => (await import("./check.ts")).check],
+  ["explain", async () => (await import("./explain.ts")).explainUrl],
+  ["gateway", async () => (await import("./gateway.ts")).gateway],
+  ["ca", async () => (await import("./ca.ts")).ca],
+  ["hook", async () => (await import("./hook.ts")).hook],
+  ["approve", async () => (await import("./approve.ts")).approve],
+]);
+
+export function allCommands(): Promise<readonly Command[]> {
+  return Promise.all([...LOADERS.values()].map((load) => load()));
+}
 
 /** Resolves with the exit code: 0 fine, 1 it broke, 2 usage or config, 3 denied. Never rejects. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
   process.stdout.on("error", onLostOutput);
   const [name, ...rest] = argv;
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
-    process.stdout.write(renderHelp(COMMANDS));
+    process.stdout.write(renderHelp(await allCommands()));
     return name === undefined ? EXIT.usage : EXIT.fine;
   }
   if (name === "--version") {
     process.stdout.write(`sallyport ${VERSION} (Node.js ${process.versions.node})\n`);
     return EXIT.fine;
   }
-  const command = COMMANDS.find((candidate) => candidate.name === name);
+  let command: Command | undefined;
   try {
+    command = await LOADERS.get(name)?.();
     if (command === undefined) throw new UsageError(`There is no command ${JSON.stringify(name)}`);
     return await runCommand(command, rest);
   } catch (error) {

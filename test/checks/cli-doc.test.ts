@@ -1,8 +1,10 @@
 /** The docs name every command and option of the command line, and no other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { COMMANDS } from "../../src/cli/command-line.ts";
+import { allCommands } from "../../src/cli/command-line.ts";
 import { differences, read, trackedFiles } from "./repository.ts";
+
+const COMMANDS = await allCommands();
 
 /** One `sallyport COMMAND …` as a page spells it, up to the end of the line or of the quotation. */
 interface Call {

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { COMMANDS } from "../../src/cli/command-line.ts";
+import { allCommands } from "../../src/cli/command-line.ts";
 import { VERSION } from "../../src/cli/version.ts";
 import { sallyport } from "./program.ts";
+
+const COMMANDS = await allCommands();
 
 test("runCommandLine: help lists every command, and a call without one is wrong", async () => {
   const texts = await Promise.all([["--help"], ["-h"], ["help"], []].map((argv) => sallyport(argv)));
