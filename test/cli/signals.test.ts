@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EXIT } from "../../src/cli/command.ts";
+import { signalled } from "../../src/cli/signals.ts";
+
+test("signalled resolves with the first signal, and a second one ends the process", async (context) => {
+  const ends = context.mock.method(process, "exit", () => undefined as never);
+  context.after(() => {
+    for (const signal of ["SIGUSR2", "SIGWINCH"] as const) process.removeAllListeners(signal);
+  });
+  const first = signalled(["SIGUSR2", "SIGWINCH"]);
+  process.emit("SIGWINCH", "SIGWINCH");
+  assert.equal(await first, "SIGWINCH");
+  assert.equal(ends.mock.callCount(), 0);
+  process.emit("SIGUSR2", "SIGUSR2");
+  assert.deepEqual(ends.mock.calls[0]?.arguments, [EXIT.broke]);
+});
