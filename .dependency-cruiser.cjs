@@ -98,7 +98,7 @@ module.exports = {
     {
       name: "only-the-top-composes",
       severity: "error",
-      from: { path: "^src/", pathNot: "^src/(main|app)\\.ts$|^src/cli/" },
+      from: { path: "^src/", pathNot: "^src/(main|app)\\.ts$|^src/start\\.mjs$|^src/cli/" },
       to: { path: "^src/(app|main)\\.ts$|^src/cli/" },
     },
     {
