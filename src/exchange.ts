@@ -152,7 +152,7 @@ interface Running {
 
 /** While bytes move, a change of policy may end them. */
 function begin(upstream: Upstream, { inbound, door, question, leg, swapped }: Ready, world: World): Running {
-  if (leg.upgrade && inbound.protocol === "h2" && !upstream.websockets) {
+  if (leg.extended === true && !upstream.websockets) {
     upstream.destroy();
     throw new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The upstream takes no WebSocket over HTTP/2");
   }

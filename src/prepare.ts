@@ -186,6 +186,7 @@ function legOf(
     head: setFields(head, settings),
     framing: inbound.framing,
     upgrade,
+    extended: upgrade && inbound.protocol === "h2",
     expectContinue: request.expectContinue && held === undefined,
     response: transformResponse,
     requestTrailers: (lines) => dropFields(transformRequestTrailers(lines, permit.injections), settings),

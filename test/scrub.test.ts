@@ -73,6 +73,21 @@ test("scrubLeg keeps the length of a body that is not coded, and takes the codin
   assert.deepEqual([coded?.framing, coded?.head.fields], [{ kind: "chunked" }, []]);
 });
 
+test("scrubLeg leaves what follows a WebSocket's 2xx alone, and no refusal of one", () => {
+  const leg = scrubLeg(
+    { ...LEG, upgrade: true, extended: true },
+    permitOf(),
+    searchOf(secretsOf("secret-of-gate")),
+  );
+  const answers = [200, 201, 302, 403].map((status) =>
+    leg.answer?.({ status, phrase: "", minor: 1, fields: [] }, { kind: "chunked" }),
+  );
+  assert.deepEqual(
+    answers.map((answer) => answer?.body === undefined),
+    [true, true, false, false],
+  );
+});
+
 test("scrubLeg keeps what it made for a few combinations of secrets, not for all that a sandbox can think of", () => {
   const inner = secretsOf("secret-of-gate");
   let compiled = 0;

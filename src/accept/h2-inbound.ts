@@ -52,6 +52,8 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
   readonly #ending: Ending;
   /** Milliseconds without a byte of the body either way. */
   readonly #quiet: number;
+  /** A WebSocket: each side ends for itself. */
+  readonly #extended: boolean;
   #events: InboundEvents | undefined = undefined;
   #onLost: (() => void) | undefined = undefined;
   #lost: Failure | undefined = undefined;
@@ -60,6 +62,8 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
   #requestWhole: boolean;
   #headOnly = false;
   #blocked = false;
+  /** Our side is over, the client's is not. */
+  #ended = false;
   /** Nothing more is told or taken. */
   #over = false;
 
@@ -73,6 +77,7 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
     this.#requestWhole = whole;
     this.#ending = watchEnd(stream, whole);
     const { limits, deadlines } = around;
+    this.#extended = request.websocket;
     const longLived = request.websocket || isGrpc(fields);
     this.#quiet = longLived ? limits.tunnel_idle_timeout : limits.progress_timeout;
     deadlines.add(this);
@@ -137,25 +142,35 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
       return true;
     }
     this.#blocked = true;
-    this.deadline = this.#in(this.#around.limits.progress_timeout);
+    this.deadline = this.#in(this.#extended ? this.#quiet : this.#around.limits.progress_timeout);
     return false;
   }
 
   end(trailers: FieldLines): void {
     if (this.#over || this.responded === undefined) return;
-    this.#over = true;
+    this.#leave();
     this.#trailers = trailers;
-    // Until it is closed: what was written may wait for a window that never opens.
-    this.deadline = this.#in(this.#around.limits.progress_timeout);
     if (!this.#headOnly) this.#stream.end();
-    else if (!this.#requestWhole) setImmediate(this.#dismissRequest);
+    else if (!this.#requestWhole) setImmediate(this.#dismissRequest, NGHTTP2_NO_ERROR);
     this.#stream.resume();
+  }
+
+  endSide(trailers: FieldLines): void {
+    if (this.#over || this.#ended) return;
+    this.#ended = true;
+    this.#trailers = trailers;
+    if (!this.#headOnly) this.#stream.end();
   }
 
   abort(reset: number = NGHTTP2_INTERNAL_ERROR): void {
     if (this.#over) return;
-    this.#over = true;
-    this.#close(reset);
+    if (this.#ended) {
+      this.#leave();
+      this.#dismissRequest(reset);
+    } else {
+      this.#over = true;
+      this.#close(reset);
+    }
   }
 
   takeOver(_head: ResponseHead): Raw {
@@ -181,7 +196,8 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
     if (!this.#ending.genuine || this.#requestWhole) return;
     this.#requestWhole = true;
     if (this.#over) return;
-    this.#await();
+    if (this.#ended) this.#leave();
+    else this.#await();
     this.#events?.end(this.#requestTrailers);
   }
 
@@ -204,16 +220,18 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
   onWantTrailers(): void {
     const stream = this.#stream;
     // A reset ends the writable side too; only the end that we gave it may become END_STREAM.
-    if (!this.#over || stream.closed || stream.destroyed) return;
+    if (!(this.#over || this.#ended) || stream.closed || stream.destroyed) return;
     stream.sendTrailers(trailersOf(this.#trailers));
-    if (!this.#requestWhole) setImmediate(this.#dismissRequest);
+    if (!this.#requestWhole && !this.#ended) setImmediate(this.#dismissRequest, NGHTTP2_NO_ERROR);
   }
 
   onAborted(): void {
     if (this.#over) return;
     const code = this.#stream.rstCode ?? NGHTTP2_NO_ERROR;
-    // A reset without an error in mid-exchange would pass for an end (RFC 9113 section 8.1).
-    const reset = code === NGHTTP2_NO_ERROR ? NGHTTP2_CANCEL : code;
+    // A reset without an error in mid-exchange would pass for an end (RFC 9113 section 8.1); a WebSocket says itself
+    // where it ends.
+    const cut = !this.#extended || this.#stream.session?.destroyed !== false;
+    const reset = code === NGHTTP2_NO_ERROR && cut ? NGHTTP2_CANCEL : code;
     const left = { status: CLIENT_LEFT, reset };
     this.#break(new Failure("E_BAD_REQUEST", "client", "The client went away", left));
     this.#stream.resume();
@@ -238,13 +256,19 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
   }
 
   /** RFC 9113 section 8.1: the answer is complete, so the rest of the request has no reader. */
-  readonly #dismissRequest = (): void => {
+  readonly #dismissRequest = (code: number): void => {
     const stream = this.#stream;
     if (this.#requestWhole || stream.closed || stream.destroyed) return;
     // RST_STREAM overtakes DATA: with END_STREAM still in the queue, the answer would look cut.
-    if (stream.state.localClose === 1) this.#close(NGHTTP2_NO_ERROR);
-    else setTimeout(this.#dismissRequest, DISMISS_MS).unref();
+    if (stream.state.localClose === 1) this.#close(code);
+    else setTimeout(this.#dismissRequest, DISMISS_MS, code).unref();
   };
+
+  /** What was written has until the deadline to leave; its window may never open. */
+  #leave(): void {
+    this.#over = true;
+    this.deadline = this.#in(this.#around.limits.progress_timeout);
+  }
 
   #break(failure: Failure): void {
     if (this.#over) return;

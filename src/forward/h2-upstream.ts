@@ -43,6 +43,10 @@ export class Http2Upstream implements Upstream, Expiring, StreamOwner {
   #events: OutboundEvents | undefined = undefined;
   #method = "";
   #longLived = false;
+  /** A WebSocket: each side ends for itself. */
+  #extended = false;
+  /** The upstream ended its side of one. */
+  #ended = false;
   /** Milliseconds that the upstream may be silent now. */
   #patience = 0;
   #interim = 0;
@@ -76,7 +80,8 @@ export class Http2Upstream implements Upstream, Expiring, StreamOwner {
     const { limits, deadlines } = this.#around;
     this.#events = events;
     this.#method = head.method;
-    this.#longLived = isUpgrade(head.fields) || isGrpc(head.fields);
+    this.#extended = isUpgrade(head.fields);
+    this.#longLived = this.#extended || isGrpc(head.fields);
     this.#patience = this.#longLived ? limits.tunnel_idle_timeout : limits.response_timeout;
     this.#touch();
     deadlines.add(this);
@@ -104,6 +109,7 @@ export class Http2Upstream implements Upstream, Expiring, StreamOwner {
     this.#sent = true;
     this.#trailers = trailers;
     if (!this.#answered) this.#touch();
+    if (this.#ended) this.#events = undefined;
     this.#stream?.end();
   }
 
@@ -162,7 +168,12 @@ export class Http2Upstream implements Upstream, Expiring, StreamOwner {
 
   onEnd(): void {
     const events = this.#events;
-    if (events === undefined || !this.#answered || !this.#isWhole()) return;
+    if (events === undefined || this.#ended || !this.#answered || !this.#isWhole()) return;
+    this.#ended = this.#extended && !this.#sent;
+    if (this.#ended) {
+      events.end(this.#responseTrailers);
+      return;
+    }
     this.#events = undefined;
     events.end(this.#responseTrailers);
     // An answer that came before the request was whole: nobody reads the rest.
@@ -188,9 +199,7 @@ export class Http2Upstream implements Upstream, Expiring, StreamOwner {
     // Without an id it never left.
     const id = stream?.id;
     const refused = code === NGHTTP2_REFUSED_STREAM || id === undefined || this.#session.refused(id);
-    // Of a stream whose connection broke the code says nothing.
-    const reset = this.#session.lost ? undefined : code === NGHTTP2_NO_ERROR ? NGHTTP2_INTERNAL_ERROR : code;
-    this.#fail(gone(reset), refused && !this.#answered ? "unprocessed" : !this.#answered);
+    this.#fail(gone(this.#told(code)), refused && !this.#answered ? "unprocessed" : !this.#answered);
   }
 
   // --- Internal ---
@@ -243,6 +252,13 @@ export class Http2Upstream implements Upstream, Expiring, StreamOwner {
    */
   #isWhole(): boolean {
     return this.#ending.genuine || (this.#owed === 0 && this.#stream?.rstCode === NGHTTP2_NO_ERROR);
+  }
+
+  /** What the client is told of the code. Of a stream whose connection broke it says nothing. */
+  #told(code: number): number | undefined {
+    if (this.#session.lost) return undefined;
+    // In mid-answer it would pass for an end; a WebSocket says itself where it ends.
+    return code === NGHTTP2_NO_ERROR && !this.#extended ? NGHTTP2_INTERNAL_ERROR : code;
   }
 
   #fail(failure: Failure, untouched: boolean | "unprocessed"): void {

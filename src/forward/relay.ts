@@ -1,5 +1,5 @@
 /** Moves one exchange between its two ends, with back-pressure, and makes no cut body look whole. */
-import type { Deadlines } from "../model/deadline.ts";
+import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, ResponseHead } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
 import type { BodySink, Inbound, InboundEvents, OutboundEvents, Upstream } from "../model/inbound.ts";
@@ -25,6 +25,8 @@ export interface RelaySurroundings {
 
 /** How long a client that waits for `100 Continue` waits for a silent upstream. */
 const CONTINUE_MS = 1_000;
+/** RFC 9113 section 7. */
+const NO_ERROR = 0;
 
 export function relay(inbound: Inbound, upstream: Upstream, leg: Leg, around: RelaySurroundings): Relaying {
   const running = new Relay(inbound, upstream, leg, around);
@@ -32,7 +34,9 @@ export function relay(inbound: Inbound, upstream: Upstream, leg: Leg, around: Re
   return running;
 }
 
-class Relay implements Relaying {
+class Relay implements Relaying, Expiring {
+  deadline = Number.POSITIVE_INFINITY;
+  slot: number | undefined = undefined;
   readonly done: Promise<Outcome>;
   readonly #inbound: Inbound;
   readonly #outbound: Upstream;
@@ -51,6 +55,9 @@ class Relay implements Relaying {
   #responsePieces: TinyPieces | undefined = undefined;
   /** The upstream said its last word, and its connection may be another exchange's by now. */
   #upstreamDone = false;
+  #answerEnded = false;
+  /** The client has all of the answer, and may go on. */
+  #answerWhole = false;
   #over = false;
   #continueTimer: NodeJS.Timeout | undefined = undefined;
 
@@ -87,7 +94,9 @@ class Relay implements Relaying {
         this.#requestWhole = true;
         this.#requestPieces?.flush();
         const to = this.#requestStage ?? this.#outbound;
-        if (!this.#over) to.end(this.#leg.requestTrailers(trailers));
+        if (this.#over) return;
+        to.end(this.#leg.requestTrailers(trailers));
+        if (this.#answerWhole) this.#settle({ kind: "relayed", ...this.#counts() });
       },
       drained: () => {
         if (this.#over) return;
@@ -126,7 +135,9 @@ class Relay implements Relaying {
         this.#responsePieces.take(bytes);
       },
       end: (trailers) => {
-        this.#upstreamDone = true;
+        this.#answerEnded = true;
+        // One side of a WebSocket's stream: the other is still ours.
+        this.#upstreamDone = this.#requestWhole || this.#leg.extended !== true;
         this.#responsePieces?.flush();
         const passed = this.#leg.responseTrailers(trailers);
         if (this.#responseStage === undefined) this.#finish(passed);
@@ -139,6 +150,10 @@ class Relay implements Relaying {
       },
       failed: (failure, untouched) => {
         if (this.#over) return;
+        if (this.#answerWhole && failure.reset === NO_ERROR) {
+          this.#letGo();
+          return;
+        }
         const kind = this.#mayTryAgain(untouched) ? "stale" : "failed";
         this.#settle({ kind, failure, ...this.#counts() });
       },
@@ -157,6 +172,11 @@ class Relay implements Relaying {
   }
 
   #respond(head: ResponseHead, framing: Framing): void {
+    const { deadlines, limits } = this.#around;
+    if (this.#leg.extended === true && limits.tunnel_lifetime > 0) {
+      this.deadline = deadlines.now() + limits.tunnel_lifetime;
+      deadlines.add(this);
+    }
     const answer = this.#leg.answer?.(head, framing);
     if (answer === undefined) {
       this.#inbound.respond(this.#leg.response(head), framing);
@@ -202,6 +222,11 @@ class Relay implements Relaying {
     });
   }
 
+  /** A WebSocket in HTTP/2 was open for too long. One that is idle is noticed by its ends, any other by the splice. */
+  expired(): void {
+    this.cut(new Failure("E_TIMEOUT", "client", "The WebSocket was open for too long"));
+  }
+
   cut(failure: Failure): void {
     if (this.#splice !== undefined) {
       this.#splice.cut(failure);
@@ -213,11 +238,28 @@ class Relay implements Relaying {
 
   #finish(trailers: FieldLines): void {
     if (this.#over) return;
+    if (this.#isHalf()) {
+      this.#answerWhole = true;
+      this.#inbound.endSide?.(trailers);
+      return;
+    }
     // An answer that comes before the request is whole is final: the rest of the request has no reader.
     if (!this.#requestWhole) this.#inbound.closeAfter();
     // A coded body may end before the upstream does: what follows has no reader, and nobody would end it.
     if (!this.#upstreamDone) this.#outbound.abort();
     this.#inbound.end(trailers);
+    this.#settle({ kind: "relayed", ...this.#counts() });
+  }
+
+  /** RFC 9113 section 8.5: END_STREAM is like a FIN, after which the other direction goes on until it has its own. */
+  #isHalf(): boolean {
+    if (this.#leg.extended !== true || this.#requestWhole) return false;
+    return this.#answerEnded && this.#inbound.endSide !== undefined;
+  }
+
+  /** The upstream said all that it will, and reads no more. */
+  #letGo(): void {
+    this.#inbound.abort(NO_ERROR);
     this.#settle({ kind: "relayed", ...this.#counts() });
   }
 
@@ -240,6 +282,7 @@ class Relay implements Relaying {
 
   #settle(outcome: Outcome): void {
     this.#over = true;
+    this.#around.deadlines.remove(this);
     clearTimeout(this.#continueTimer);
     this.#requestStage?.close();
     this.#responseStage?.close();

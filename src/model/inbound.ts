@@ -31,6 +31,8 @@ export interface Inbound extends BodySink {
   resume(): void;
   /** Sends an interim (1xx) response. */
   inform(head: ResponseHead): void;
+  /** HTTP/2 alone: our side ends, and the client's goes on (RFC 9113 section 8.5). */
+  endSide?(trailers: FieldLines): void;
   /** Starts the final response; its body goes to `write` and `end`. */
   respond(head: ResponseHead, framing: Framing): void;
   /** Breaks the exchange off so that the client cannot take what it has for a whole answer. `reset`: the HTTP/2 code. */
@@ -81,6 +83,7 @@ export interface OutboundEvents {
   informed(head: ResponseHead): void;
   head(head: ResponseHead, framing: Framing): void;
   data(bytes: Buffer): void;
+  /** Of an extended CONNECT the upstream's side alone is over: what is said to it still passes, and it may yet fail. */
   end(trailers: FieldLines): void;
   drained(): void;
   /**

@@ -39,6 +39,8 @@ export interface Leg {
   readonly framing: Framing;
   /** A WebSocket is asked for: a valid 101 may end HTTP. */
   readonly upgrade: boolean;
+  /** It is asked for in HTTP/2: a 2xx begins it (RFC 8441), and each side of its stream ends for itself. */
+  readonly extended?: boolean;
   /** `Expect: 100-continue`: the client waits for a word before it sends the body. */
   readonly expectContinue: boolean;
   /** Interim heads and a 101; final ones too where there is no `answer`. */

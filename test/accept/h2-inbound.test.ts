@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { TestContext } from "node:test";
 import { test } from "node:test";
+import { watchEnd } from "../../src/base/genuine-end.ts";
 import type { FieldLines } from "../../src/model/exchange.ts";
 import type { Failure } from "../../src/model/failure.ts";
 import type { InboundEvents } from "../../src/model/inbound.ts";
@@ -26,6 +27,7 @@ async function asked(
   options: ServeH2Options = {},
 ) {
   const served = await serveH2(context, options);
+  if (options.websockets === true) await once(served.client, "remoteSettings");
   const stream = served.ask(pairs, whole);
   const { inbound } = await served.arrival(0);
   return { ...served, stream, inbound };
@@ -180,6 +182,73 @@ test("Http2Inbound waits as long for gRPC and WebSockets as for a tunnel", async
   assert.equal(codeOf(heard), undefined);
   deadlines.pass(600);
   assert.equal(codeOf(heard), "E_TIMEOUT");
+});
+
+const WEBSOCKET = [":method", "CONNECT", ":protocol", "websocket"];
+const WEBSOCKETS = { websockets: true, limits: { progress_timeout: 100, tunnel_idle_timeout: 1_000 } };
+
+test("Http2Inbound ends its side of a WebSocket, and hears the client's until that ends too", async (context) => {
+  const { inbound, stream } = await asked(context, WEBSOCKET, false, WEBSOCKETS);
+  const heard = hear();
+  inbound.start(heard);
+  inbound.respond(head(200), OPEN);
+  inbound.write(Buffer.from("last"));
+  stream.resume();
+  const ended = once(stream, "end");
+  inbound.endSide?.([]);
+  inbound.endSide?.([]);
+  await ended;
+  stream.write("more");
+  await eventually(() => heard.body === "more");
+  stream.end();
+  await once(stream, "close");
+  await eventually(() => heard.trailers !== undefined);
+  assert.deepEqual([heard.failure, stream.rstCode], [undefined, 0]);
+});
+
+test("Http2Inbound resets a WebSocket whose side has ended only when that end has left", async (context) => {
+  for (const code of [0, 8]) {
+    for (const bodiless of [true, false]) {
+      const { inbound, stream } = await asked(context, WEBSOCKET, false, WEBSOCKETS);
+      inbound.start(hear());
+      inbound.respond(head(200), bodiless ? { kind: "none" } : OPEN);
+      let body = 0;
+      stream.on("data", (bytes: Buffer) => {
+        body += bytes.length;
+      });
+      const length = bodiless ? 0 : 60_000;
+      inbound.write(Buffer.alloc(length));
+      const ending = watchEnd(stream, bodiless);
+      inbound.endSide?.([]);
+      inbound.abort(code);
+      await eventually(() => stream.closed);
+      assert.deepEqual([body, ending.genuine, stream.rstCode], [length, true, code]);
+    }
+  }
+});
+
+test("Http2Inbound tells of a WebSocket's reset without an error as what it is", async (context) => {
+  const { inbound, stream } = await asked(context, WEBSOCKET, false, WEBSOCKETS);
+  const heard = hear();
+  inbound.start(heard);
+  stream.close(0);
+  await eventually(() => heard.failure !== undefined);
+  assert.deepEqual([heard.failure?.status, heard.failure?.reset], [499, 0]);
+});
+
+test("Http2Inbound gives a WebSocket's reader as long as a tunnel's, until both sides ended", async (context) => {
+  const { inbound, stream, deadlines } = await asked(context, WEBSOCKET, false, WEBSOCKETS);
+  const heard = hear();
+  inbound.start(heard);
+  inbound.respond(head(200), OPEN);
+  while (inbound.write(Buffer.alloc(65_536)));
+  deadlines.pass(500);
+  assert.equal(heard.failure, undefined);
+  inbound.endSide?.([]);
+  stream.end();
+  await eventually(() => heard.trailers !== undefined);
+  deadlines.pass(200);
+  await eventually(() => stream.rstCode === 8);
 });
 
 test("Http2Inbound resets a request whose trailers cannot be read", async (context) => {

@@ -1,5 +1,6 @@
 /** One exchange over HTTP/2, as the relay sees it. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { test } from "node:test";
 import type { Field, RequestHead } from "../../src/model/exchange.ts";
 import { eventually } from "../support/loopback.ts";
@@ -116,6 +117,54 @@ test("Http2Upstream stops a request whose answer is complete", async (context) =
   assert.equal(upstream.write(Buffer.from("x")), true);
   upstream.end([]);
   upstream.resume();
+});
+
+test("Http2Upstream leaves a WebSocket's stream open until both sides ended", async (context) => {
+  const { session, stream } = await linked(context, {
+    server: { settings: { enableConnectProtocol: true } },
+  });
+  const answer = hearAnswer();
+  const upstream = session.take();
+  upstream.send({ ...GET, fields: [HOST, field("upgrade", "websocket")] }, OPEN, answer);
+  const far = await stream();
+  far.respond({ ":status": 200 });
+  far.end("last");
+  let heard = "";
+  far.on("data", (bytes: Buffer) => {
+    heard += bytes.toString("latin1");
+  });
+  await answer.over();
+  assert.equal(answer.body, "last");
+  upstream.write(Buffer.from("more"));
+  upstream.end([]);
+  await once(far, "end");
+  assert.deepEqual([heard, answer.failure], ["more", undefined]);
+  await eventually(() => session.open === 0);
+});
+
+test("Http2Upstream tells of a WebSocket's reset with its own code, after its end too", async (context) => {
+  for (const ends of [false, true]) {
+    const { session, stream } = await linked(context, {
+      server: { settings: { enableConnectProtocol: true } },
+    });
+    const answer = hearAnswer();
+    session.take().send({ ...GET, fields: [HOST, field("upgrade", "websocket")] }, OPEN, answer);
+    const far = await stream();
+    far.resume();
+    far.respond({ ":status": 200 }, { waitForTrailers: true });
+    far.on("wantTrailers", () => {
+      if (!far.closed) far.sendTrailers({});
+    });
+    await eventually(() => answer.status === 200);
+    if (ends) {
+      far.end();
+      await answer.over();
+    }
+    far.close(0);
+    await eventually(() => answer.failure !== undefined);
+    assert.equal(answer.failure?.reset, 0);
+    await eventually(() => session.open === 0);
+  }
 });
 
 test("Http2Upstream takes no answer that it cannot read, and no endless interim ones", async (context) => {

@@ -7,6 +7,7 @@ import { relay } from "../../src/forward/relay.ts";
 import type { Field, FieldLines, Framing, RequestHead, ResponseHead } from "../../src/model/exchange.ts";
 import type { Inbound, InboundEvents, OutboundEvents, Raw, Upstream } from "../../src/model/inbound.ts";
 import type { Leg } from "../../src/model/leg.ts";
+import type { Limits } from "../../src/model/limits.ts";
 import { around } from "../support/loopback.ts";
 
 export const NO_BODY: Framing = { kind: "none" };
@@ -46,10 +47,13 @@ interface Parts {
 export type Begun = ReturnType<typeof begin>;
 
 /** A relay between two ends that write down all that is asked of them. */
-export function begin(leg: Partial<Leg>, { wholeAtOnce = false } = {}) {
+export function begin(
+  leg: Partial<Leg>,
+  { wholeAtOnce = false, limits = {} }: { wholeAtOnce?: boolean; limits?: Partial<Limits> } = {},
+) {
   const ends = makeEnds();
   const inbound = inboundOf(ends, leg.framing ?? NO_BODY, wholeAtOnce);
-  const surroundings = around();
+  const surroundings = around(limits);
   const relaying = relay(inbound, upstreamOf(ends), { ...LEG, ...leg }, surroundings);
   const { log, parts, heard, sockets } = ends;
   const { client, upstream } = heard;
@@ -81,12 +85,13 @@ function inboundOf({ log, parts, heard, near }: Ends, framing: Framing, wholeAtO
     respond: ({ status, phrase }, { kind }) => void log.push(`client respond ${status} ${phrase} ${kind}`),
     inform: ({ status, phrase }) => void log.push(`client inform ${status} ${phrase}`),
     whenLost: () => void log.push("client whenLost"),
-    abort: () => void log.push("client abort"),
+    abort: (reset) => void log.push(["client abort", reset].join(" ").trim()),
     closeAfter: () => void log.push("client closeAfter"),
     takeOver({ status }): Raw {
       log.push(`client takeOver ${status}`);
       return { socket: near, early: Buffer.from(parts.early.client) };
     },
+    endSide: (trailers) => void log.push(`client endSide ${trailers.map((line) => line.name).join()}`),
     ...sink("client", log, parts),
   };
 }

@@ -188,6 +188,66 @@ test("relay tries again what the upstream vouches for not having looked at, what
   }
 });
 
+const EXTENDED = { upgrade: true, extended: true, framing: { kind: "chunked" } } as const;
+
+test("relay lets a WebSocket's client go on after the upstream ended its side, until it ends too", async () => {
+  const { client, upstream, log, done } = begin(EXTENDED);
+  upstream.head(answer(200), { kind: "chunked" });
+  upstream.data(Buffer.from("last"));
+  upstream.end([]);
+  log.length = 0;
+  client.data(Buffer.from("more"));
+  upstream.drained();
+  client.end([]);
+  assert.deepEqual(log, ["up write more", "client resume", "up end "]);
+  assert.deepEqual(await done, { kind: "relayed", status: 200, bytesOut: 4, bytesIn: 4 });
+  client.gone(GONE);
+  assert.equal(log.includes("up abort"), false);
+});
+
+test("relay ends a WebSocket whose client ended first like any other exchange", async () => {
+  const { client, upstream, log, done } = begin(EXTENDED);
+  upstream.head(answer(200), { kind: "chunked" });
+  client.end([]);
+  upstream.data(Buffer.from("more"));
+  upstream.end([]);
+  assert.deepEqual(log.slice(-2), ["client write more", "client end "]);
+  assert.deepEqual(await done, { kind: "relayed", status: 200, bytesOut: 0, bytesIn: 4 });
+});
+
+test("relay carries to the other side of a WebSocket what becomes of it after one ended", async () => {
+  const gone = begin(EXTENDED);
+  gone.upstream.head(answer(200), { kind: "chunked" });
+  gone.upstream.end([]);
+  assert.deepEqual(gone.log.slice(-1), ["client endSide "]);
+  gone.client.gone(GONE);
+  assert.equal(gone.log.at(-1), "up abort");
+  assert.equal((await gone.done).kind, "failed");
+
+  for (const [reset, kind, last] of [
+    [0, "relayed", "client abort 0"],
+    [8, "failed", "client endSide "],
+  ] as const) {
+    const { upstream, log, done } = begin(EXTENDED);
+    upstream.head(answer(200), { kind: "chunked" });
+    upstream.end([]);
+    upstream.failed(new Failure("E_UPSTREAM_PROTOCOL", "upstream", "Reset", { reset }), false);
+    assert.equal((await done).kind, kind);
+    assert.equal(log.at(-1), last);
+  }
+});
+
+test("relay cuts a WebSocket that is open for longer than tunnel_lifetime", async () => {
+  const { upstream, log, done, deadlines } = begin(EXTENDED, { limits: { tunnel_lifetime: 1_000 } });
+  upstream.head(answer(200), { kind: "chunked" });
+  deadlines.pass(500);
+  assert.equal(log.includes("up abort"), false);
+  deadlines.pass(600);
+  const outcome = await done;
+  assert.ok(outcome.kind === "failed");
+  assert.deepEqual([outcome.failure.code, log.at(-1)], ["E_TIMEOUT", "up abort"]);
+});
+
 test("cut aborts the upstream and tells why, once", async () => {
   const { relaying, log, done } = begin({});
   const failure = new Failure("E_INTERNAL", "gate", "Cut by a change of policy");
