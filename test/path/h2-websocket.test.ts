@@ -1,7 +1,7 @@
 /** WebSocket over HTTP/2 (RFC 8441): offered where the upstream takes it, decided and injected, then opaque. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import type { ServerHttp2Stream } from "node:http2";
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { after, before, test } from "node:test";
 import type { Gate } from "../support/gate.ts";
 import { SECRET, startGate } from "../support/gate.ts";
@@ -32,6 +32,7 @@ before(async () => {
   await createH2Origin(internet, { address: PLAIN_V4, names: [PLAIN], bound: true, serve: echo });
   const transform = { Authorization: SECRET };
   gate = await startGate(internet, {
+    limits: { tunnel_idle_timeout: "1s" },
     network: {
       allowlist: [
         { domain: HOST, paths: ["/chat"], methods: ["GET"], transform },
@@ -42,9 +43,10 @@ before(async () => {
 });
 after(() => internet.close());
 
-function echo(stream: ServerHttp2Stream): void {
+function echo(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
   stream.respond({ ":status": 200, "sec-websocket-protocol": "chat" });
-  stream.pipe(stream);
+  if (headers[":path"] === "/chat?half") stream.resume().end();
+  else stream.pipe(stream);
 }
 
 async function settings(host: string) {
@@ -102,6 +104,21 @@ test("after a 2xx bytes go both ways as they are, with the secret injected befor
     [record["method"], record["path"], record["status"], record["bytes_out"]],
     ["GET", "/chat", 200, 100_000],
   );
+});
+
+test("one that only its origin ended stays open, and not for longer than tunnel_idle_timeout", async () => {
+  const client = await settings(HOST);
+  const stream = client.session.request(connectPairs("/chat?half"), { endStream: false });
+  stream.on("error", () => undefined);
+  await once(stream.resume(), "end");
+  const ended = performance.now();
+  stream.write("more");
+  await new Promise<void>((resolve) => void stream.on("close", () => resolve()));
+  assert.ok(performance.now() - ended > 500, "it did not stay open");
+  assert.notEqual(stream.rstCode, 0);
+  await origin.until("the end of its stream", () => origin.open === 0);
+  const { status, failure, bytes_out } = await gate.record({ protocol: "ws", failure: "E_TIMEOUT" });
+  assert.deepEqual([status, failure, bytes_out], [200, "E_TIMEOUT", 4]);
 });
 
 for (const [what, pairs, status] of [
