@@ -7,6 +7,19 @@ export function namesSecret(name: string): boolean {
   return SECRET.test(name);
 }
 
+/** Fields of credentials and certificates whose name alone does not say so. */
+const CREDENTIAL = /^(?:credentials|certificates)\..+\.(?:value|passphrase)$/;
+
+/** Whether what is written out at this key of the config, such as `credentials.slack.value`, is a secret and nothing else. */
+export function isSecretKey(key: string): boolean {
+  return CREDENTIAL.test(key);
+}
+
+/** Whether something at this key of the config surely should not be seen. */
+export function keyNamesSecret(key: string): boolean {
+  return isSecretKey(key) || namesSecret(key.slice(key.lastIndexOf(".") + 1));
+}
+
 /** Shorter ones are found in innocent words, and are no secrets worth the name. Bytes. */
 export const MIN_SECRET = 8;
 

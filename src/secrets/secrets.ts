@@ -2,7 +2,7 @@
 import type { Template } from "../model/config.ts";
 import { MAX_VALUE } from "./field-value.ts";
 import { createRedactor, type Redactor } from "./redactor.ts";
-import { hasNoLongWord, MIN_SECRET, namesSecret } from "./secret-field.ts";
+import { hasNoLongWord, keyNamesSecret, MIN_SECRET } from "./secret-field.ts";
 import type { Reading } from "./secret-file.ts";
 import { openSources, type Source, type Supply } from "./sources.ts";
 
@@ -102,7 +102,7 @@ function isShort(key: string, template: Template, parts: readonly Reading[]): bo
     const reading = parts[at];
     if (reading?.ok !== true || part.kind === "basic") return false;
     if (part.kind !== "literal") return reading.value.length < MIN_SECRET;
-    return template.length === 1 && namesSecret(name) && hasNoLongWord(part.text);
+    return template.length === 1 && keyNamesSecret(key) && hasNoLongWord(part.text);
   });
 }
 

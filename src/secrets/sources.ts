@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { TemplatePart } from "../model/config.ts";
 import { valueProblem } from "./field-value.ts";
 import type { Redactor } from "./redactor.ts";
-import { namesSecret } from "./secret-field.ts";
+import { isSecretKey, keyNamesSecret } from "./secret-field.ts";
 import { type Reading, watchSecretFile } from "./secret-file.ts";
 
 export type SuppliedPart = Extract<TemplatePart, { kind: "exec" | "minted" | "vault" }>;
@@ -160,9 +160,8 @@ function basicSource(
 
 /** Words beside a reference (`Bearer`) are short; a long one under a secret's name may be the secret written out. */
 function literalSource(text: string, key: string, hold: (owner: string, word: string) => void): Source {
-  if (namesSecret(key.slice(key.lastIndexOf(".") + 1))) {
-    for (const word of text.trim().split(" ")) hold(`text:${word}`, word);
-  }
+  const words = keyNamesSecret(key) ? text.trim().split(" ") : [];
+  for (const word of new Set(isSecretKey(key) ? [text, ...words] : words)) hold(`text:${word}`, word);
   return constant({ ok: true, value: text });
 }
 

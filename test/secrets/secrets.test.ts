@@ -146,6 +146,17 @@ test("unavailable: lists what is down, and the rest works", () => {
   );
 });
 
+test("redact, needles: what a placeholder stands for, written out, whole and by its words", () => {
+  const key = "credentials.slack.value";
+  const { secrets } = secretsOf({ [key]: [literal("ab cd efgh long-word-1")] });
+  assert.equal(secrets.redact("x ab cd efgh long-word-1 y"), "x [redacted] y");
+  assert.equal(secrets.redact("x long-word-1 y"), "x [redacted] y");
+  const long = secrets.needles([key]).filter(({ length }) => length >= 8);
+  assert.deepEqual(long.toSorted(), ["ab cd efgh long-word-1", "long-word-1"]);
+  const short = secretsOf({ [key]: [literal("short")] });
+  assert.deepEqual(short.secrets.short(), [key]);
+});
+
 test("redact: variables, files and secrets written out, before anything was rendered", () => {
   const { secrets } = secretsOf(
     {
