@@ -125,7 +125,8 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
   respond(head: ResponseHead, framing: Framing): void {
     if (this.#over || this.#stream.closed) return;
     const pairs = renderH2Response(head, framing);
-    Object.assign(pairs, { [sensitiveHeaders]: [...(head.sensitive ?? [])] });
+    const { sensitive = [] } = head;
+    if (sensitive.length > 0) Object.assign(pairs, { [sensitiveHeaders]: [...sensitive] });
     this.responded = head.status;
     this.#headOnly = endsWithHead(framing) || this.head.method === "HEAD";
     const endStream = this.#headOnly;

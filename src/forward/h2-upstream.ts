@@ -89,7 +89,8 @@ export class Http2Upstream implements Upstream, Expiring, StreamOwner {
     this.#sent = endStream;
     try {
       const pairs = renderH2Request(head, framing);
-      Object.assign(pairs, { [sensitiveHeaders]: [...(head.sensitive ?? [])] });
+      const { sensitive = [] } = head;
+      if (sensitive.length > 0) Object.assign(pairs, { [sensitiveHeaders]: [...sensitive] });
       this.#listen(this.#session.request(pairs, { endStream, waitForTrailers: !endStream }));
     } catch (error) {
       // The session went in the same turn: nothing was sent.
