@@ -69,6 +69,8 @@ interface Transcript {
   readonly client: readonly string[];
   readonly asked: readonly string[];
   readonly origin: readonly string[];
+  /** To the origin, and to the client. */
+  readonly bytes: readonly number[];
 }
 
 before(async () => {
@@ -99,8 +101,10 @@ describe("a WebSocket's transcript over HTTP/2 is the same direct and through th
       assert.equal(secrets, secretsBefore + 1, "the secret was injected");
       assert.deepEqual(through, direct);
       assert.match(direct.client.at(-1) ?? "", /^close/);
-      const { protocol, status, failure } = await gate.recordAt(before);
+      const { protocol, status, failure, bytes_out, bytes_in } = await gate.recordAt(before);
       assert.deepEqual([protocol, status, failure], ["ws", one.status ?? 200, one.failure ?? null]);
+      assert.deepEqual([bytes_out, bytes_in], through.bytes);
+      assert.equal(gate.records.length, before + 1, "one record");
     });
   }
 });
@@ -177,7 +181,8 @@ async function transcribe(one: WsCase, path: string, way: Way): Promise<Transcri
   await Promise.all([client.closed, origin.closed]);
   running.delete(path);
   const seen = (side: Side) => (one.cut !== undefined ? side.heard.map(codeless) : side.heard);
-  return { informed, head, client: seen(client), asked, origin: seen(origin) };
+  const bytes = [origin.received, client.received];
+  return { informed, head, client: seen(client), asked, origin: seen(origin), bytes };
 }
 
 async function get({ session }: Way, path: string) {

@@ -187,6 +187,14 @@ export const WS_CASES: readonly WsCase[] = [
     origin: (side) => side.end(),
   },
   {
+    name: "the origin's END_STREAM, then the client's reset NO_ERROR",
+    async client(side) {
+      await side.ended;
+      side.reset(constants.NGHTTP2_NO_ERROR);
+    },
+    origin: (side) => side.end(),
+  },
+  {
     name: "the client's END_STREAM, then its reset",
     async client(side) {
       side.end();
@@ -272,13 +280,26 @@ export const WS_CASES: readonly WsCase[] = [
     },
   },
   {
+    name: "the origin's last words, END_STREAM and NO_ERROR at once, to a slow reader",
+    async client(side) {
+      readSlowly(side);
+      await side.ended;
+    },
+    origin(side) {
+      side.say(binary, Buffer.alloc(MIB, 1));
+      side.end();
+      const look = (): void => {
+        if (side.stream.state.localClose === 1) side.reset(constants.NGHTTP2_NO_ERROR);
+        else setImmediate(look);
+      };
+      look();
+    },
+  },
+  {
     name: "8 MiB and their echo, read slowly",
     async client(side) {
+      readSlowly(side);
       const { stream } = side;
-      stream.on("data", () => {
-        stream.pause();
-        setImmediate(() => stream.resume());
-      });
       for (let at = 0; at < 8; at += 1) {
         side.say(binary, Buffer.alloc(MIB, at));
         if (stream.writableNeedDrain) await once(stream, "drain");
@@ -321,6 +342,13 @@ export async function closes(side: Side, after: number): Promise<void> {
 async function finish(side: Side): Promise<void> {
   for (let frame = await side.next(); frame !== undefined; frame = await side.next());
   side.end();
+}
+
+function readSlowly({ stream }: Side): void {
+  stream.on("data", () => {
+    stream.pause();
+    setImmediate(() => stream.resume());
+  });
 }
 
 async function untilClosed(side: Side): Promise<void> {

@@ -8,6 +8,8 @@ export interface Side {
   readonly stream: Http2Stream;
   /** What was heard: frames, END_STREAM, and last the code of the close. */
   readonly heard: readonly string[];
+  /** Bytes of frames. */
+  readonly received: number;
   readonly closed: Promise<void>;
   /** The next frame; undefined: none follows. */
   next(): Promise<WsFrame | undefined>;
@@ -25,9 +27,11 @@ export function sideOf(stream: Http2Stream, masks: boolean): Side {
   const ending = watchEnd(stream, false);
   const read = createFrameReader();
   let over = false;
+  let received = 0;
   let wake: () => void = () => undefined;
   stream.on("error", () => undefined);
   stream.on("data", (bytes: Buffer) => {
+    received += bytes.length;
     for (const frame of read(bytes)) {
       heard.push(textOf(frame));
       frames.push(frame);
@@ -59,6 +63,9 @@ export function sideOf(stream: Http2Stream, masks: boolean): Side {
   return {
     stream,
     heard,
+    get received() {
+      return received;
+    },
     closed,
     ended,
     async next() {
