@@ -136,12 +136,34 @@ export const ROWS: readonly Row[] = [
   },
 ];
 
-/** The table of docs/clients.md. */
-export function tableOf(rows: readonly Row[]): string {
-  const lines = rows.map(
-    ({ name, does, byHand }) => `| ${name} | ${does} | yes | yes | ${byHand || "nothing"} |`,
-  );
-  return ["| client | proved | explicit | jail | to set by hand |", "|---|---|---|---|---|", ...lines].join(
-    "\n",
-  );
+export const DOORS = ["explicit", "jail"] as const;
+
+/** Whether a client passed its row through each door; a door is missing where it was not tried. */
+export type Results = ReadonlyMap<string, Readonly<Partial<Record<(typeof DOORS)[number], boolean>>>>;
+
+/** The table of docs/clients.md, as one run of the matrix makes it. */
+export function tableOf(rows: readonly Row[], results: Results): string {
+  const lines = rows.map(({ name, does, byHand }) => {
+    const cells = DOORS.map((door) => SAID.get(results.get(name)?.[door]));
+    return `| ${[name, does, ...cells, byHand || "nothing"].join(" | ")} |`;
+  });
+  return [
+    `| client | proved | ${DOORS.join(" | ")} | to set by hand |`,
+    "|---|---|---|---|---|",
+    ...lines,
+  ].join("\n");
+}
+
+const SAID: ReadonlyMap<boolean | undefined, string> = new Map([
+  [true, "yes"],
+  [false, "no"],
+  [undefined, "not tried"],
+]);
+
+/** What a page says now: all of its lines that are of a table. */
+export function tableIn(page: string): string {
+  return page
+    .split("\n")
+    .filter((line) => line.startsWith("|"))
+    .join("\n");
 }
