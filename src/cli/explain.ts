@@ -1,6 +1,7 @@
 /** `explain`: what the gate would do with a request, from the very code that enforces. */
 import { createInterface } from "node:readline/promises";
 import { wayTo } from "../base/bypass.ts";
+import { parseHostnameIdn } from "../base/hostname.ts";
 import { loadConfig } from "../config/load.ts";
 import { refuseAddress } from "../decide/decide-address.ts";
 import { decideConnection } from "../decide/decide-connection.ts";
@@ -126,17 +127,27 @@ function queryOf(url: string, { method, sandbox }: Asked): Query {
     throw new UsageError(`${JSON.stringify(url)} is no URL; it begins with https://, http:// or tcp://`);
   }
   try {
-    const tcp = /^tcp:\/\/([^/]+)\/?$/.exec(url)?.[1];
+    const sent = withAsciiHost(url);
+    const tcp = /^tcp:\/\/([^/]+)\/?$/.exec(sent)?.[1];
     if (tcp !== undefined) {
       const destination = destinationOf(parseAuthorityForm(tcp));
       return { client, destination, scheme: "tcp", request: { method, target: "/", minor: 1, fields: [] } };
     }
-    const { scheme, authority, target } = parseAbsoluteForm(url, method);
+    const { scheme, authority, target } = parseAbsoluteForm(sent, method);
     const destination = destinationOf(authority);
     return { client, destination, scheme, request: { method, target, minor: 1, fields: [] } };
   } catch (error) {
-    throw error instanceof Failure ? new UsageError(`${JSON.stringify(url)}: ${error.message}`) : error;
+    if (!(error instanceof Failure)) throw error;
+    const remedy = /[^\x21-\x7e]|#/.test(url) ? "; percent-encode the path, and leave out the fragment" : "";
+    throw new UsageError(`${JSON.stringify(url)}: ${error.message}${remedy}`);
   }
+}
+
+/** A name as a person writes it; clients send its A-labels. */
+function withAsciiHost(url: string): string {
+  const [, scheme = "", host = "", rest = ""] = /^([a-z]+:\/\/)([^/?#:@]+)(.*)$/is.exec(url) ?? [];
+  const name = parseHostnameIdn(host);
+  return name === undefined ? url : `${scheme}${name}${rest}`;
 }
 
 /** What enforcement would say: identity first, then rules, secrets, and such addresses as the config itself gives. */

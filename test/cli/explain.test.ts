@@ -193,3 +193,24 @@ test("explain: it says who dials and who resolves where there is a parent proxy"
     assert.match(explained.stdout, expected);
   }
 });
+
+test("explain: a name may be written as people write it; a path is written as it is sent", async () => {
+  const dir = folder({ "c.yaml": 'version: 1\nnetwork: { allowlist: [ { domain: "bücher.example" } ] }\n' });
+  const config = ["--config", join(dir, "c.yaml")];
+  for (const url of [
+    "https://bücher.example/",
+    "https://BÜCHER.example:443/x?y",
+    "https://xn--bcher-kva.example/",
+  ]) {
+    const { code, stdout, stderr } = await sallyport(["explain", url, "--json", ...config]);
+    assert.equal(code, 0, stderr);
+    const { rule, url: asked } = JSON.parse(Buffer.from(stdout, "latin1").toString()) as Line;
+    assert.equal(asked, url);
+    assert.equal(rule, "bücher.example");
+  }
+  for (const url of ["https://bücher.example/é", "https://bücher.example/#x", "https://a b.example/"]) {
+    const { code, stderr } = await sallyport(["explain", url, ...config]);
+    assert.equal(code, 2);
+    assert.match(stderr, /percent-encode the path, and leave out the fragment/);
+  }
+});
