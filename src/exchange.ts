@@ -6,7 +6,7 @@
  * Only the files beside this one import from more than one stage.
  */
 import { answerInbound } from "./accept/answer.ts";
-import type { Cap } from "./accept/connection-caps.ts";
+import type { Cap, Room } from "./accept/connection-caps.ts";
 import { aboutOf, answerFailure, refusalOf } from "./accept/refusal.ts";
 import type { Live } from "./base/live-set.ts";
 import { decideExchange } from "./decide/decide-exchange.ts";
@@ -62,15 +62,21 @@ async function untilDecided(
   world: World,
 ): Promise<Denial | undefined> {
   let asking = arrival;
-  for (;;) {
-    const end = await proceed(asking, cap, record, world);
-    if (end?.verdict === "wait") await supplied(end, asking.inbound, record, world);
-    else if (end?.verdict === "ask") asking = { ...asking, narrowed: await narrow(end, record, world) };
-    else if (end?.verdict === "hold") {
-      const held = await hold(asking.inbound, asking.request.expectContinue, world.limits);
-      if (held.kind === "over") return deny("limit-exceeded", end.rule);
-      asking = { ...asking, inbound: held.inbound, held: held.body };
-    } else return end;
+  let room: Room | undefined;
+  try {
+    for (;;) {
+      const end = await proceed(asking, cap, record, world);
+      if (end?.verdict === "wait") await supplied(end, asking.inbound, record, world);
+      else if (end?.verdict === "ask") asking = { ...asking, narrowed: await narrow(end, record, world) };
+      else if (end?.verdict === "hold") {
+        room ??= cap.room();
+        const held = await hold(asking.inbound, asking.request.expectContinue, world.limits, room.take);
+        if (held.kind === "over") return deny("limit-exceeded", end.rule);
+        asking = { ...asking, inbound: held.inbound, held: held.body };
+      } else return end;
+    }
+  } finally {
+    room?.release();
   }
 }
 

@@ -22,10 +22,16 @@ export function needsBody(signing: SigningSource, { framing }: Inbound, held: Bu
   return held === undefined && !signing.unsignedPayload && framing.kind !== "none";
 }
 
-export async function hold(inbound: Inbound, expectContinue: boolean, limits: Limits): Promise<Held> {
+/** `take`: whether so many bytes more may be kept. */
+export async function hold(
+  inbound: Inbound,
+  expectContinue: boolean,
+  limits: Limits,
+  take: (bytes: number) => boolean,
+): Promise<Held> {
   const { signed_body_bytes: max, progress_timeout: timeout } = limits;
   if (inbound.framing.kind === "length" && inbound.framing.length > max) return { kind: "over" };
-  return holdBody(inbound, { max, timeout, expectContinue });
+  return holdBody(inbound, { max, take, timeout, expectContinue });
 }
 
 /** The head with its signature, or why there is none. */

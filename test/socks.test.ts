@@ -73,7 +73,12 @@ async function open(): Promise<{
     scheme: "http",
     serverName: undefined,
   } as const;
-  const cap = { claim: () => true, stream: () => () => {}, release: () => {} };
+  const cap = {
+    claim: () => true,
+    stream: () => () => {},
+    room: () => ({ take: () => true, release: () => {} }),
+    release: () => {},
+  };
   const connectRequest = async (arrival: Asking) => asked.resolve(arrival);
   runSocks({ socket, early: Buffer.alloc(0) }, socket, { door, cap, world, connect: connectRequest });
   const stop = (): void => {

@@ -6,10 +6,22 @@ export interface Cap {
   claim(sandbox: string | undefined): boolean;
   /** Counts a stream of the connection for whoever claimed it, until what it returns is called; undefined where there are too many. */
   stream(): (() => void) | undefined;
+  /** What one exchange keeps in memory, counted for whoever claimed the connection. */
+  room(): Room;
   release(): void;
 }
 
-export type CapLimits = Pick<Limits, "connections" | "connections_per_sandbox" | "h2_streams_per_sandbox">;
+export interface Room {
+  /** False where its sandbox keeps too many bytes already; these are then not counted. */
+  take(bytes: number): boolean;
+  /** All that was taken. */
+  release(): void;
+}
+
+export type CapLimits = Pick<
+  Limits,
+  "connections" | "connections_per_sandbox" | "h2_streams_per_sandbox" | "signed_bytes_per_sandbox"
+>;
 
 /** The part of all connections that may be nobody's yet from one address, which several sandboxes may share. */
 const NOBODYS_PART = 8;
@@ -19,6 +31,8 @@ export class ConnectionCaps {
   /** By sandbox; by address while it is not known whose a connection is. */
   readonly #counts = new Map<string, number>();
   readonly #streams = new Map<string, number>();
+  /** Bytes. */
+  readonly #kept = new Map<string, number>();
   #open = 0;
 
   /** `limits` is read at each use, so its properties may change. */
@@ -51,23 +65,39 @@ export class ConnectionCaps {
         if (!enter(this.#streams, whose, this.#limits.h2_streams_per_sandbox)) return undefined;
         return () => leave(this.#streams, whose);
       },
+      room: () => this.#roomOf(counted),
       release: () => {
         this.#open -= 1;
         leave(this.#counts, counted);
       },
     };
   }
+
+  #roomOf(whose: string): Room {
+    let taken = 0;
+    return {
+      take: (bytes) => {
+        if (!enter(this.#kept, whose, this.#limits.signed_bytes_per_sandbox, bytes)) return false;
+        taken += bytes;
+        return true;
+      },
+      release: () => {
+        leave(this.#kept, whose, taken);
+        taken = 0;
+      },
+    };
+  }
 }
 
-function enter(counts: Map<string, number>, who: string, most: number): boolean {
-  const count = counts.get(who) ?? 0;
-  if (count >= most) return false;
-  counts.set(who, count + 1);
+function enter(counts: Map<string, number>, who: string, most: number, many = 1): boolean {
+  const count = (counts.get(who) ?? 0) + many;
+  if (count > most) return false;
+  counts.set(who, count);
   return true;
 }
 
-function leave(counts: Map<string, number>, who: string): void {
-  const count = (counts.get(who) ?? 1) - 1;
+function leave(counts: Map<string, number>, who: string, many = 1): void {
+  const count = (counts.get(who) ?? many) - many;
   if (count === 0) counts.delete(who);
   else counts.set(who, count);
 }

@@ -11,6 +11,8 @@ export type Held =
 export interface Holding {
   /** Bytes. */
   readonly max: number;
+  /** Whether so many bytes more may be kept. */
+  readonly take: (bytes: number) => boolean;
   /** Milliseconds without a byte. */
   readonly timeout: number;
   /** The client waits for a word before it sends. */
@@ -18,7 +20,7 @@ export interface Holding {
 }
 
 /** Rejects with a Failure where the client goes away, or falls silent. Trailers are left out. */
-export function holdBody(inbound: Inbound, { max, timeout, expectContinue }: Holding): Promise<Held> {
+export function holdBody(inbound: Inbound, { max, take, timeout, expectContinue }: Holding): Promise<Held> {
   return new Promise((resolve, reject) => {
     // Of one piece each byte would take a hundred.
     const appender = new Appender();
@@ -41,7 +43,7 @@ export function holdBody(inbound: Inbound, { max, timeout, expectContinue }: Hol
         if (over) return;
         timer.refresh();
         bytes = appender.append(bytes, piece);
-        if (bytes.length > max) settle(() => resolve({ kind: "over" }));
+        if (bytes.length > max || !take(piece.length)) settle(() => resolve({ kind: "over" }));
       },
       end() {
         if (over) return;

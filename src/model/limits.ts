@@ -67,6 +67,8 @@ export interface Limits {
   readonly secret_timeout: number;
   /** A body that is signed: it is held until it is whole. */
   readonly signed_body_bytes: number;
+  /** Bodies of one sandbox that are held at once. */
+  readonly signed_bytes_per_sandbox: number;
   /** How long what a program printed is used. */
   readonly secret_ttl: number;
   readonly dns_min_ttl: number;
@@ -118,6 +120,7 @@ export const DEFAULT_LIMITS: Limits = {
   alpn_ttl: 600_000,
   secret_timeout: 10_000,
   signed_body_bytes: 8_388_608,
+  signed_bytes_per_sandbox: 268_435_456,
   secret_ttl: 300_000,
   dns_min_ttl: 1_000,
   dns_max_ttl: 300_000,

@@ -5,7 +5,12 @@ import { type Cap, ConnectionCaps } from "../../src/accept/connection-caps.ts";
 const ADDRESS = "10.0.0.1";
 
 test("ConnectionCaps opens so many connections, and another once one is released", () => {
-  const caps = new ConnectionCaps({ connections: 2, connections_per_sandbox: 9, h2_streams_per_sandbox: 2 });
+  const caps = new ConnectionCaps({
+    connections: 2,
+    connections_per_sandbox: 9,
+    h2_streams_per_sandbox: 2,
+    signed_bytes_per_sandbox: 9,
+  });
   const first = opened(caps);
   opened(caps);
   assert.equal(caps.open(ADDRESS), undefined);
@@ -15,7 +20,12 @@ test("ConnectionCaps opens so many connections, and another once one is released
 });
 
 test("claim counts each sandbox apart, and those without one together", () => {
-  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 1, h2_streams_per_sandbox: 2 });
+  const caps = new ConnectionCaps({
+    connections: 99,
+    connections_per_sandbox: 1,
+    h2_streams_per_sandbox: 2,
+    signed_bytes_per_sandbox: 9,
+  });
   assert.equal(opened(caps).claim("a"), true);
   assert.equal(opened(caps).claim("a"), false);
   assert.equal(opened(caps).claim("b"), true);
@@ -24,7 +34,12 @@ test("claim counts each sandbox apart, and those without one together", () => {
 });
 
 test("claim counts a connection once, however many requests it carries", () => {
-  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 2, h2_streams_per_sandbox: 2 });
+  const caps = new ConnectionCaps({
+    connections: 99,
+    connections_per_sandbox: 2,
+    h2_streams_per_sandbox: 2,
+    signed_bytes_per_sandbox: 9,
+  });
   const cap = opened(caps);
   for (let request = 0; request < 5; request += 1) assert.equal(cap.claim("a"), true);
   assert.equal(opened(caps).claim("a"), true);
@@ -32,7 +47,12 @@ test("claim counts a connection once, however many requests it carries", () => {
 });
 
 test("claim moves a connection whose requests come to be another sandbox's", () => {
-  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 1, h2_streams_per_sandbox: 2 });
+  const caps = new ConnectionCaps({
+    connections: 99,
+    connections_per_sandbox: 1,
+    h2_streams_per_sandbox: 2,
+    signed_bytes_per_sandbox: 9,
+  });
   const cap = opened(caps);
   cap.claim("a");
   assert.equal(cap.claim("b"), true);
@@ -43,7 +63,12 @@ test("claim moves a connection whose requests come to be another sandbox's", () 
 });
 
 test("release gives back what was claimed, and a connection that claimed nothing", () => {
-  const caps = new ConnectionCaps({ connections: 1, connections_per_sandbox: 1, h2_streams_per_sandbox: 2 });
+  const caps = new ConnectionCaps({
+    connections: 1,
+    connections_per_sandbox: 1,
+    h2_streams_per_sandbox: 2,
+    signed_bytes_per_sandbox: 9,
+  });
   const cap = opened(caps);
   cap.claim("a");
   cap.release();
@@ -52,7 +77,12 @@ test("release gives back what was claimed, and a connection that claimed nothing
 });
 
 test("ConnectionCaps lets one address have so many connections that are nobody's yet, and others theirs", () => {
-  const caps = new ConnectionCaps({ connections: 16, connections_per_sandbox: 2, h2_streams_per_sandbox: 2 });
+  const caps = new ConnectionCaps({
+    connections: 16,
+    connections_per_sandbox: 2,
+    h2_streams_per_sandbox: 2,
+    signed_bytes_per_sandbox: 9,
+  });
   const first = opened(caps);
   opened(caps);
   assert.equal(caps.open(ADDRESS), undefined);
@@ -66,7 +96,12 @@ test("ConnectionCaps lets one address have so many connections that are nobody's
 });
 
 test("ConnectionCaps goes by the limits as they are now", () => {
-  const limits = { connections: 1, connections_per_sandbox: 1, h2_streams_per_sandbox: 2 };
+  const limits = {
+    connections: 1,
+    connections_per_sandbox: 1,
+    h2_streams_per_sandbox: 2,
+    signed_bytes_per_sandbox: 9,
+  };
   const caps = new ConnectionCaps(limits);
   opened(caps).claim("a");
   assert.equal(caps.open(ADDRESS), undefined);
@@ -77,7 +112,12 @@ test("ConnectionCaps goes by the limits as they are now", () => {
 });
 
 test("stream counts those of all connections of a sandbox together, until they end", () => {
-  const caps = new ConnectionCaps({ connections: 99, connections_per_sandbox: 9, h2_streams_per_sandbox: 2 });
+  const caps = new ConnectionCaps({
+    connections: 99,
+    connections_per_sandbox: 9,
+    h2_streams_per_sandbox: 2,
+    signed_bytes_per_sandbox: 9,
+  });
   const [one, other, another] = [opened(caps), opened(caps), opened(caps)];
   for (const cap of [one, other]) cap.claim("a");
   another.claim("b");
@@ -95,3 +135,23 @@ function opened(caps: ConnectionCaps): Cap {
   assert.ok(cap !== undefined);
   return cap;
 }
+
+test("room counts what the exchanges of a sandbox keep, and gives it back", () => {
+  const caps = new ConnectionCaps({
+    connections: 99,
+    connections_per_sandbox: 9,
+    h2_streams_per_sandbox: 2,
+    signed_bytes_per_sandbox: 10,
+  });
+  const [cap, same, other] = [opened(caps), opened(caps), opened(caps)];
+  cap.claim("a");
+  same.claim("a");
+  other.claim("b");
+  const first = cap.room();
+  const second = same.room();
+  assert.deepEqual([first.take(4), first.take(3), second.take(3), second.take(1)], [true, true, true, false]);
+  assert.equal(other.room().take(10), true);
+  first.release();
+  first.release();
+  assert.deepEqual([second.take(8), second.take(7)], [false, true]);
+});

@@ -63,7 +63,12 @@ before(async () => {
   ];
   gate = await startGate(
     internet,
-    { network: { allowlist }, credentials, limits: { signed_body_bytes: "64KiB" } },
+    {
+      workers: 1,
+      network: { allowlist },
+      credentials,
+      limits: { signed_body_bytes: "64KiB", signed_bytes_per_sandbox: "150KiB" },
+    },
     { env: { SESSION: "session-token-of-the-test" } },
   );
 });
@@ -197,4 +202,21 @@ for (const [what, start, lines, body, reason] of [
 test("a key that cannot be had refuses its rule", async () => {
   const answer = await askInside(internet, gate, "lambda.eu-west-1.amazonaws.com");
   assertRefused(answer, { status: 403, reason: "secret-unavailable" });
+});
+
+test("bodies that are held at once have room together: one too many is refused, and its room is free again", async () => {
+  const half = head("PUT /k HTTP/1.1", `Host: ${BUCKET}`, "Content-Length: 60001") + "a".repeat(60_000);
+  const wires = [];
+  for (let at = 0; at < 3; at++) {
+    const wire = await inside(internet, gate, BUCKET);
+    wire.write(half);
+    wires.push(wire);
+  }
+  const answers = wires.map((wire) => wire.response({ ms: 20_000 }));
+  const [refused, loser] = await Promise.race(answers.map(async (answer, at) => [await answer, at] as const));
+  assertRefused(refused, { status: 403, reason: "limit-exceeded" });
+  for (const [at, wire] of wires.entries()) if (at !== loser) wire.write("b");
+  const statuses = (await Promise.all(answers)).map(statusOf).toSorted();
+  assert.deepEqual(statuses, [200, 200, 403]);
+  assert.equal(statusOf(await askInside(internet, gate, BUCKET, `${half}b`)), 200);
 });
