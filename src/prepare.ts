@@ -145,14 +145,16 @@ interface PutOn {
 /** What the gate adds, or what that has to wait for. */
 function putOn(
   permit: Permit,
-  { inbound, held }: PendingExchange,
+  pending: PendingExchange,
   { secrets }: InForce,
 ): PutOn | { readonly stop: Stop } {
   const rendered = renderInjections(permit, secrets);
   if (rendered.denial !== undefined) return { stop: rendered.denial };
   if (rendered.wait !== undefined) return { stop: { verdict: "wait", wait: rendered.wait } };
   const signing = signingOf(permit);
-  if (signing !== undefined && needsBody(signing, inbound, held)) {
+  // What follows an extended CONNECT are frames, as after an upgrade in HTTP/1.1: nothing to wait for.
+  const framed = signing === undefined || isExtended(pending);
+  if (!framed && needsBody(signing, pending.inbound, pending.held)) {
     return { stop: { verdict: "hold", rule: permit.rule } };
   }
   return { injections: rendered.injections, generation: rendered.generation, signing };
@@ -172,13 +174,18 @@ function decide(
     : decision;
 }
 
+/** A WebSocket that is asked for in HTTP/2 (RFC 8441). */
+function isExtended({ request, inbound }: Pick<PendingExchange, "request" | "inbound">): boolean {
+  return inbound.protocol === "h2" && request.upgrade === "websocket";
+}
+
 function legOf(
   { request, inbound, held }: PendingExchange,
   permit: Permit,
   injections: readonly RenderedInjection[],
   settings: readonly Setting[],
 ): Leg {
-  const upgrade = inbound.protocol === "h2" ? request.upgrade === "websocket" : websocketRequest(request);
+  const upgrade = isExtended({ request, inbound }) || websocketRequest(request);
   const { destination, scheme } = permit;
   const trailers = inbound.protocol === "h2";
   const head = transformRequest(inbound.head, { destination, scheme, injections, upgrade, trailers });
@@ -186,7 +193,7 @@ function legOf(
     head: setFields(head, settings),
     framing: inbound.framing,
     upgrade,
-    extended: upgrade && inbound.protocol === "h2",
+    extended: isExtended({ request, inbound }),
     expectContinue: request.expectContinue && held === undefined,
     response: transformResponse,
     requestTrailers: (lines) => dropFields(transformRequestTrailers(lines, permit.injections), settings),

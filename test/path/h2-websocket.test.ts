@@ -14,6 +14,7 @@ import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
 const HOST = "ws.example.com";
 const PLAIN = "plain.example.com";
 const PLAIN_V4 = "11.0.0.11";
+const SIGNED = "queue.eu-west-1.amazonaws.com";
 
 let internet: Internet;
 let gate: Gate;
@@ -22,9 +23,10 @@ let origin: H2Origin;
 before(async () => {
   internet = await createInternet();
   internet.dns.set(HOST, { A: [PUBLIC_V4] });
+  internet.dns.set(SIGNED, { A: [PUBLIC_V4] });
   internet.dns.set(PLAIN, { A: [PLAIN_V4] });
   origin = await createH2Origin(internet, {
-    names: [HOST],
+    names: [HOST, SIGNED],
     bound: true,
     options: { settings: { enableConnectProtocol: true } },
     serve: echo,
@@ -37,8 +39,19 @@ before(async () => {
       allowlist: [
         { domain: HOST, paths: ["/chat"], methods: ["GET"], transform },
         { domain: PLAIN, transform },
+        { domain: SIGNED, credential: "queue" },
       ],
     },
+    credentials: [
+      {
+        id: "queue",
+        type: "aws_sigv4",
+        access_key_id: "AKIDEXAMPLE",
+        secret_access_key: SECRET,
+        region: "eu-west-1",
+        service: "sqs",
+      },
+    ],
   });
 });
 after(() => internet.close());
@@ -119,6 +132,22 @@ test("one that only its origin ended stays open, and not for longer than tunnel_
   await origin.until("the end of its stream", () => origin.open === 0);
   const { status, failure, bytes_out } = await gate.record({ protocol: "ws", failure: "E_TIMEOUT" });
   assert.deepEqual([status, failure, bytes_out], [200, "E_TIMEOUT", 4]);
+});
+
+test("one that is signed opens at once: its frames are no body to wait for", async () => {
+  const { session } = await settings(SIGNED);
+  const pairs = connectPairs("/chat").map((text) => (text === HOST ? SIGNED : text));
+  const stream = session.request(pairs, { endStream: false });
+  stream.on("error", () => undefined);
+  const [head] = await once(stream, "response");
+  assert.equal(head[":status"], 200);
+  stream.write("frame");
+  assert.equal(String((await once(stream, "data"))[0]), "frame");
+  stream.end();
+  await once(stream, "end");
+  const [signature] = valuesIn(origin.requests.at(-1) ?? [], "authorization");
+  assert.match(signature ?? "", /^AWS4-HMAC-SHA256 .*SignedHeaders=host;/);
+  assert.doesNotMatch(signature ?? "", /upgrade|connection/);
 });
 
 for (const [what, pairs, status] of [
