@@ -6,6 +6,9 @@ import type { Position } from "./tree.ts";
 const MAX_PROBLEMS = 200;
 const MAX_QUOTED = 60;
 
+/** Where a text as a whole is complained of. */
+export const START: Position = { line: 1, column: 1 };
+
 export class Report {
   private readonly file: string;
   private readonly collected: Problem[] = [];

@@ -6,12 +6,12 @@ import { signalled } from "../../src/cli/signals.ts";
 test("signalled resolves with the first signal, and a second one ends the process", async (context) => {
   const ends = context.mock.method(process, "exit", () => undefined as never);
   context.after(() => {
-    for (const signal of ["SIGUSR2", "SIGWINCH"] as const) process.removeAllListeners(signal);
+    for (const signal of ["SIGCONT", "SIGWINCH"] as const) process.removeAllListeners(signal);
   });
-  const first = signalled(["SIGUSR2", "SIGWINCH"]);
+  const first = signalled(["SIGCONT", "SIGWINCH"]);
   process.emit("SIGWINCH", "SIGWINCH");
   assert.equal(await first, "SIGWINCH");
   assert.equal(ends.mock.callCount(), 0);
-  process.emit("SIGUSR2", "SIGUSR2");
+  process.emit("SIGCONT", "SIGCONT");
   assert.deepEqual(ends.mock.calls[0]?.arguments, [EXIT.broke]);
 });
