@@ -79,11 +79,16 @@ const EXPIRED: Outcome = { kind: "expired" };
 const PENDING = 128;
 const PENDING_OF_ONE = 16;
 const GRANTS = 1_024;
+/** That one sandbox may begin in a minute: people are told of each, of those too whose client does not stay. */
+const BEGUN = 60;
+const MINUTE_MS = 60_000;
 
 export class ApprovalBook {
   readonly #options: BookOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #grants = new Map<string, Grant>();
+  /** By sandbox: when it began to ask, in the last minute. */
+  readonly #begun = new Map<string | undefined, readonly number[]>();
 
   constructor(options: BookOptions) {
     this.#options = options;
@@ -94,6 +99,8 @@ export class ApprovalBook {
     const granted = this.#take(textOf(asking.key));
     if (granted !== undefined) return Promise.resolve({ kind: "approved", by: granted.by });
     if (this.#isFull(asking.key.sandbox) || asking.signal.aborted) return Promise.resolve(EXPIRED);
+    const known = asking.wait ? undefined : this.#sameAs(asking.key);
+    if (known !== undefined || !this.#mayBegin(asking.key.sandbox)) return Promise.resolve(EXPIRED);
     const waiting = this.#enter(asking);
     return asking.wait ? waiting : Promise.resolve(EXPIRED);
   }
@@ -132,6 +139,9 @@ export class ApprovalBook {
 
   /** Another config: words for sandboxes that are gone are gone with them. */
   keepOnly(sandboxes: ReadonlySet<string>): void {
+    for (const sandbox of this.#begun.keys()) {
+      if (sandbox !== undefined && !sandboxes.has(sandbox)) this.#begun.delete(sandbox);
+    }
     for (const [text, { sandbox }] of this.#grants) {
       if (sandbox !== undefined && !sandboxes.has(sandbox)) this.#grants.delete(text);
     }
@@ -143,8 +153,6 @@ export class ApprovalBook {
   }
 
   #enter({ key, why, timeoutMs, wait, signal, entered }: Asking): Promise<Outcome> {
-    const known = wait ? undefined : this.#sameAs(key);
-    if (known !== undefined) return Promise.resolve(EXPIRED);
     const id = randomBytes(6).toString("hex");
     const since = this.#options.now();
     const pending = { ...key, id, why, since, until: since + timeoutMs, waits: wait };
@@ -178,6 +186,14 @@ export class ApprovalBook {
   #sameAs(key: ApprovalKey): PendingApproval | undefined {
     const text = textOf(key);
     return this.pending().find((pending) => textOf(pending) === text);
+  }
+
+  #mayBegin(sandbox: string | undefined): boolean {
+    const now = this.#options.now();
+    const recent = (this.#begun.get(sandbox) ?? []).filter((at) => at > now - MINUTE_MS);
+    const may = recent.length < BEGUN;
+    this.#begun.set(sandbox, may ? [...recent, now] : recent);
+    return may;
   }
 
   #isFull(sandbox: string | undefined): boolean {

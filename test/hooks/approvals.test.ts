@@ -209,3 +209,31 @@ test("ApprovalBook: a word that is heard here is kept and spread where it holds 
   assert.deepEqual(spread, ["/x ada"]);
   assert.deepEqual(await book.ask(asking), APPROVED);
 });
+
+test("ApprovalBook tells of 60 questions of a sandbox in a minute, though their clients do not stay", async (context) => {
+  const made = create(context);
+  let entered = 0;
+  const askAndLeave = async (sandbox: string): Promise<void> => {
+    const leaving = new AbortController();
+    const asked = made.ask({
+      key: { ...KEY, sandbox },
+      signal: leaving.signal,
+      entered: () => {
+        entered += 1;
+      },
+    });
+    leaving.abort();
+    assert.deepEqual(await asked, EXPIRED);
+  };
+  for (let at = 0; at < 70; at++) await askAndLeave("ci-17");
+  assert.equal(entered, 60);
+  await askAndLeave("ci-18");
+  assert.equal(entered, 61);
+  made.now = 60_001;
+  await askAndLeave("ci-17");
+  assert.equal(entered, 62);
+  for (let at = 0; at < 70; at++) await askAndLeave("ci-17");
+  made.book.keepOnly(new Set(["ci-18"]));
+  await askAndLeave("ci-17");
+  assert.equal(entered, 62 + 59 + 1);
+});
