@@ -5,6 +5,7 @@ import { decideConnection } from "./decide-connection.ts";
 import { decideExchange } from "./decide-exchange.ts";
 import { findHooks } from "./find-hooks.ts";
 import { findPlaceholders } from "./find-placeholders.ts";
+import { nearMisses } from "./near-misses.ts";
 import type { Policy } from "./policy.ts";
 
 export interface Explanation {
@@ -23,8 +24,7 @@ export interface Explanation {
 export type Query = Pick<Question, "client" | "destination" | "scheme"> & { readonly request: RequestHead };
 
 export function explain(query: Query, policy: Policy): Explanation {
-  const { request } = query;
-  const inside: Question = { ...query, visibility: "request", request };
+  const inside = insideOf(query);
   if (query.scheme === "http") return describe(decideExchange(inside, policy), "none", query, policy);
 
   const outside: Question = { ...query, visibility: "destination", request: undefined };
@@ -37,16 +37,22 @@ export function explain(query: Query, policy: Policy): Explanation {
   return describe(decideExchange(inside, policy), "inspect", query, policy);
 }
 
+function insideOf(query: Query): Question & Query {
+  return { ...query, visibility: "request" };
+}
+
 function describe(
   decision: Decision,
   how: Explanation["interception"] | "opaque",
-  { destination }: Query,
+  query: Query,
   policy: Policy,
 ): Explanation {
+  const { destination } = query;
   const interception = how === "opaque" ? "tunnel" : how;
+  const near = decision.reason === "no-rule-matched" ? nearMisses(insideOf(query), policy) : [];
   if (decision.verdict === "deny") {
     const { verdict, reason, rule } = decision;
-    return { verdict, reason, rule, interception, injected: [], notes: [] };
+    return { verdict, reason, rule, interception, injected: [], notes: near };
   }
   const { verdict, reason, would, permit } = decision;
   const hooks = findHooks(destination, policy).length;
@@ -54,6 +60,7 @@ function describe(
     ...(hooks > 0 ? [`Hooks are asked before it leaves, and may refuse it: ${hooks}`] : []),
     ...(would === undefined && interception === "inspect" ? placeholderNotes(destination, policy) : []),
     ...(would === "deny" ? ["Allowed only because of mode evaluate_only; enforce would deny it"] : []),
+    ...near,
     ...(permit.injections.length > 0 ? [scrubNote(permit)] : []),
     ...(how === "opaque" || how === "tunnel" ? UNSEEN[how] : []),
     ...(interception === "tunnel" ? unreplacedNotes(destination, policy) : []),

@@ -36,7 +36,7 @@ test("explain: notes say what an answer leaves open", () => {
   );
   assert.match(
     notes("http://b.example.com/").join(),
-    /^Allowed only because of mode evaluate_only.*,The address/,
+    /^Allowed only because of mode evaluate_only.*,No entry of the allowlist covers the host,The address/,
   );
 });
 
