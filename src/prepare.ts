@@ -105,7 +105,8 @@ function judge(
   if (put.stop !== undefined) return { stop: put.stop };
   const { injections, generation, signing } = put;
   const bare = legOf(arrival, permit, injections, narrowed?.settings ?? NONE);
-  const swapped = swapPlaceholders({ question, allowance: decision, leg: bare }, force);
+  const putIn = (place: string): void => record.alsoInjected(place);
+  const swapped = swapPlaceholders({ question, allowance: decision, leg: bare, putIn }, force);
   if (swapped.stop !== undefined) return { stop: swapped.stop };
   const scrubbed =
     swapped.secrets.length === 0

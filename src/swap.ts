@@ -41,10 +41,13 @@ export interface ToSwap {
   readonly allowance: Allowance;
   /** As it would leave otherwise. */
   readonly leg: Leg;
+  /** Told, by the name that records have for it, once a secret was put into the body. */
+  readonly putIn: (place: typeof BODY) => void;
 }
 
-/** As records name it; no field can have this name. */
+/** As records name them; no field can have these names. */
 const QUERY = ":query";
+const BODY = ":body";
 const ECHOING = /^trac[ek]$/i;
 
 /** Where the config has no placeholders this costs nothing. */
@@ -132,6 +135,7 @@ class Swapping implements Swaps {
     }
     if (!this.#used.has(needle)) this.generation += `.${found.id}:${rendered.generation}`;
     this.#used.add(needle);
+    if (location === "body") this.#order.putIn(BODY);
     return { ok: true, value: rendered.value };
   }
 }

@@ -10,6 +10,7 @@ export class ExchangeDraft implements ExchangeRecord {
   readonly #started = performance.now();
   #written = false;
   #waited = 0;
+  #late = NONE;
   readonly time = Date.now();
   readonly listener: Listener;
   readonly client: string;
@@ -93,8 +94,15 @@ export class ExchangeDraft implements ExchangeRecord {
 
   /** The request leaves now, with these fields of ours: what becomes of it later, they were on the wire. */
   leaves(injected: readonly string[] = NONE): void {
-    this.injected = injected;
+    this.injected = this.#late.length === 0 ? injected : [...injected, ...this.#late];
     this.overheadMs = performance.now() - this.#started - this.#waited;
+  }
+
+  /** Of what was put into the body while it passes, which may be before or after `leaves`. */
+  alsoInjected(name: string): void {
+    if (this.#late.includes(name)) return;
+    this.#late = [...this.#late, name];
+    this.injected = [...this.injected, name];
   }
 
   end(): void {

@@ -82,6 +82,8 @@ test("a trusted host gets the secret in a field, inside Basic, in the query and 
   assert.equal(origin.requests.at(-1)?.body, JSON.stringify({ t: secret }));
   const record = await gate.record({ method: "GET", verdict: "allow" });
   assert.deepEqual([record["path"], record["injected"]], ["/p", ["Authorization", ":query"]]);
+  const other = await gate.record({ method: "POST", verdict: "allow" });
+  assert.deepEqual(other["injected"], [":body"]);
 });
 
 test("elsewhere the request is refused, and none of it looks whole to an origin", async () => {
@@ -106,6 +108,8 @@ test("what is put in does not come back, though the origin repeats all of it", a
   const answer = await post(TRUSTED, `t=${PLACEHOLDER}`, `Authorization: Bearer ${HEADER_ONLY}`);
   assert.equal(origin.requests.at(-1)?.body, `t=${secret}`);
   assert.match(answer.body, /you said/);
+  const both = await gate.record({ method: "POST", verdict: "allow" });
+  assert.deepEqual(both["injected"], ["Authorization", ":body"]);
   assert.ok(!answer.body.includes(secret));
 });
 

@@ -94,6 +94,18 @@ test("a denial after the request left keeps what was on the wire", () => {
   assert.deepEqual([record().verdict, record().injected], ["deny", ["Authorization"]]);
 });
 
+test("alsoInjected names a place of the body once, whether the head has left or is about to", () => {
+  for (const early of [true, false]) {
+    const { draft, record } = make();
+    if (early) draft.alsoInjected(":body");
+    draft.leaves(["Authorization"]);
+    draft.alsoInjected(":body");
+    draft.alsoInjected(":body");
+    draft.end();
+    assert.deepEqual(record().injected, ["Authorization", ":body"]);
+  }
+});
+
 test("failed takes down the code, and none where the client left", () => {
   const { draft, record } = make();
   draft.failed(new Failure("E_BAD_REQUEST", "client", "The client went away", { status: 499 }));
