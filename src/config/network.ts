@@ -9,8 +9,16 @@ import { INTERCEPTS, type PlacedRule, readRule } from "./rule.ts";
 import type { Scope } from "./scope.ts";
 import type { TreeNode } from "./tree.ts";
 
-/** `key` is the path of the section, such as `network` or `sandboxes[0].network`. */
-export function readNetwork(scope: Scope, node: TreeNode | undefined, key: string): NetworkSource {
+/**
+ * `key` is the path of the section, such as `network` or `sandboxes[0].network`. Beside `sandboxes` the top-level one
+ * may hold a denylist `alone`.
+ */
+export function readNetwork(
+  scope: Scope,
+  node: TreeNode | undefined,
+  key: string,
+  alone = false,
+): NetworkSource {
   if (node === undefined || isNull(node)) return { kind: "disabled" };
   if (node.kind === "scalar") {
     if (node.value !== "disabled") {
@@ -23,7 +31,8 @@ export function readNetwork(scope: Scope, node: TreeNode | undefined, key: strin
   const interceptNode = fields?.get("intercept");
   const intercept = interceptNode && readChoice(report, interceptNode, "`intercept`", INTERCEPTS);
   const allowNode = present(fields?.get("allowlist"));
-  if (fields !== undefined && allowNode === undefined) {
+  const deniesAlone = alone && present(fields?.get("denylist")) !== undefined;
+  if (fields !== undefined && allowNode === undefined && !deniesAlone) {
     const at = fields.keyAt("allowlist");
     report.warn(at, "`network` has no entry in `allowlist`, so everything is refused");
   }

@@ -41,7 +41,7 @@ export function readTop(start: Scope, root: TreeNode, origin: Origin): Config | 
   const sandboxNode = present(fields.get("sandboxes"));
   const listen = readListen(scope, present(fields.get("listen")), holdsAny(sandboxNode));
   const { sources: sandboxes, setups } = readSandboxes(scope, sandboxNode, listen.gateway?.interfaces);
-  const network = readNetwork(scope, fields.get("network"), "network");
+  const network = readNetwork(scope, fields.get("network"), "network", holdsAny(sandboxNode));
   const credentials = [...scope.credentials.values()];
   const hooks = readHooks(report, present(fields.get("hooks")));
   const networks = [network, ...sandboxes.map((sandbox) => sandbox.network)];

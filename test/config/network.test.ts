@@ -78,6 +78,20 @@ testProblems("readNetwork", HEAD, [
     "3:3 warning: `network` has no entry in `allowlist`, so everything is refused",
   ],
   [
+    "a denylist alone gets one",
+    "network: { denylist: [ { domain: a.example } ] }\n",
+    "2:10 warning: `network` has no entry in `allowlist`, so everything is refused",
+  ],
+  [
+    "beside sandboxes a denylist alone is meant",
+    "network: { denylist: [ { domain: a.example } ] }\nsandboxes: [ { id: a, source: [10.0.0.2], network: disabled } ]\n",
+  ],
+  [
+    "a network of a sandbox's own is not",
+    "sandboxes: [ { id: a, source: [10.0.0.2], network: { denylist: [ { domain: a.example } ] } } ]\n",
+    "2:52 warning: `network` has no entry in `allowlist`, so everything is refused",
+  ],
+  [
     "an unknown interception is refused",
     "network: { allowlist: [], intercept: no }\n",
     "2:38 `intercept` must be one of `auto`, `always`, `never`",
