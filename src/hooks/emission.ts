@@ -1,4 +1,5 @@
 /** One emission of AGENT-HOOKS-0.1: what is asked, of whom, and what comes of it. Types only. */
+import type { HookOptions } from "../model/policy.ts";
 import type { Json, JsonObject } from "./jcs.ts";
 import type { TargetPath } from "./target-path.ts";
 import type { HostReason, Verdict } from "./verdict.ts";
@@ -14,16 +15,7 @@ export interface Interceptor {
 }
 
 /** Section 7.2: a closed set. */
-export interface Composition {
-  readonly profile:
-    | "sequential/first_deny"
-    | "sequential/run_all"
-    | "parallel/strictest"
-    | "parallel/unanimous";
-  readonly onApproval: "stop" | "resume";
-  readonly onTransformConflict: "deny" | "approval";
-  readonly onDisagreement: "deny" | "approval";
-}
+export type Composition = Omit<HookOptions, "mode">;
 
 export interface Emission {
   readonly context: JsonObject;

@@ -5,13 +5,11 @@ import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { askInside, askPlain, head } from "../support/ask.ts";
-import type { Gate } from "../support/gate.ts";
-import { fromFile, startGate } from "../support/gate.ts";
+import { fromFile, type Gate, startGate } from "../support/gate.ts";
 import { statusOf } from "../support/message-reader.ts";
-import { unrefAll } from "../support/namespace.ts";
+import { startNginx } from "../support/nginx.ts";
 import { createAuthority } from "../support/pki.ts";
-import type { Internet } from "../support/private-internet.ts";
-import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
+import { createInternet, type Internet, PUBLIC_V4 } from "../support/private-internet.ts";
 import { curl } from "../support/programs.ts";
 import { assertRefused } from "../support/refusal.ts";
 
@@ -33,7 +31,7 @@ before(async () => {
   assert.ok(alice && bob);
   internet = await createInternet();
   for (const name of HOSTS) internet.dns.set(name, { A: [PUBLIC_V4] });
-  await startNginx();
+  await startServer();
   gate = await startGate(
     internet,
     {
@@ -68,42 +66,17 @@ before(async () => {
 });
 after(() => internet.close());
 
-async function startNginx(): Promise<void> {
+async function startServer(): Promise<void> {
   const directory = join(internet.directory, "nginx");
   mkdirSync(directory, { recursive: true });
-  const { certPem, keyPem } = internet.authority.issue({ names: HOSTS });
-  writeFileSync(join(directory, "cert.pem"), certPem);
-  writeFileSync(join(directory, "key.pem"), keyPem);
   writeFileSync(join(directory, "clients.pem"), clients.certPem);
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
-    (name) => `${name}_temp_path ${directory}/${name};`,
-  );
-  writeFileSync(
-    join(directory, "nginx.conf"),
-    `
-daemon off; master_process off; user root; worker_processes 1; pid ${directory}/pid; error_log stderr crit;
-events { worker_connections 256; }
-http {
-  access_log off; ${temporary.join(" ")}
-  ssl_certificate cert.pem; ssl_certificate_key key.pem; ssl_client_certificate clients.pem; ssl_verify_client on;
+  const http = `
+  ssl_client_certificate clients.pem; ssl_verify_client on;
   server {
     listen ${PUBLIC_V4}:443 ssl http2;
     location / { return 200 "$ssl_client_s_dn $server_protocol\\n"; }
-  }
-}
-`,
-  );
-  const command = ["nginx", "-p", directory, "-c", "nginx.conf", "-e", "stderr"];
-  const child = internet.net.spawn(command, { stdio: ["ignore", "ignore", "inherit"] });
-  unrefAll(child);
-  internet.onClose(() => child.kill("SIGTERM"));
-  const end = Date.now() + 10_000;
-  for (;;) {
-    const socket = await internet.gate.connect(PUBLIC_V4, 443).catch(() => undefined);
-    if (socket !== undefined) return void socket.destroy();
-    assert.ok(Date.now() < end && child.exitCode === null, "nginx did not start");
-    await delay(20);
-  }
+  }`;
+  await startNginx(internet, { directory, hosts: HOSTS, address: PUBLIC_V4, http });
 }
 
 async function shown(host: string, path: string): Promise<string> {

@@ -3,18 +3,13 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
 import { head, inside } from "../support/ask.ts";
-import type { Gate } from "../support/gate.ts";
-import { SECRET, startGate } from "../support/gate.ts";
-import type { Message } from "../support/message-reader.ts";
-import { statusOf } from "../support/message-reader.ts";
-import { unrefAll } from "../support/namespace.ts";
-import type { Origin } from "../support/origin.ts";
-import { createOrigin, respond } from "../support/origin.ts";
-import type { Internet } from "../support/private-internet.ts";
-import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
+import { type Gate, SECRET, startGate } from "../support/gate.ts";
+import { type Message, statusOf } from "../support/message-reader.ts";
+import { startNginx } from "../support/nginx.ts";
+import { createOrigin, type Origin, respond } from "../support/origin.ts";
+import { createInternet, type Internet, PUBLIC_V4 } from "../support/private-internet.ts";
 import { curl } from "../support/programs.ts";
 
 const HOST = "nginx.example.com";
@@ -29,54 +24,28 @@ before(async () => {
   internet = await createInternet();
   internet.dns.set(HOST, { A: [PUBLIC_V4] });
   back = await createOrigin(internet, { ...BACK, bound: true, answer: () => respond("ok") });
-  await startNginx();
+  await startServer();
   gate = await startGate(internet, {
     network: { allowlist: [{ domain: HOST, transform: { Authorization: SECRET } }] },
   });
 });
 after(() => internet.close());
 
-async function startNginx(): Promise<void> {
+async function startServer(): Promise<void> {
   const directory = join(internet.directory, "nginx");
   mkdirSync(join(directory, "files"), { recursive: true });
-  const { certPem, keyPem } = internet.authority.issue({ names: [HOST] });
-  writeFileSync(join(directory, "cert.pem"), certPem);
-  writeFileSync(join(directory, "key.pem"), keyPem);
   writeFileSync(join(directory, "files", "large"), Buffer.alloc(3_000_000, "0123456789"));
-  writeFileSync(join(directory, "nginx.conf"), nginxConf(directory));
-  const command = ["nginx", "-p", directory, "-c", "nginx.conf", "-e", "stderr"];
-  const child = internet.net.spawn(command, { stdio: ["ignore", "ignore", "inherit"] });
-  unrefAll(child);
-  internet.onClose(() => child.kill("SIGTERM"));
-  const end = Date.now() + 10_000;
-  for (;;) {
-    const socket = await internet.gate.connect(PUBLIC_V4, 443).catch(() => undefined);
-    if (socket !== undefined) return void socket.destroy();
-    assert.ok(Date.now() < end && child.exitCode === null, "nginx did not start");
-    await delay(20);
-  }
-}
-
-function nginxConf(directory: string): string {
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
-    (name) => `${name}_temp_path ${directory}/${name};`,
-  );
-  return `
-daemon off; master_process off; user root; worker_processes 1; pid ${directory}/pid; error_log stderr crit;
-events { worker_connections 256; }
-http {
-  access_log off; ${temporary.join(" ")}
+  const http = `
   underscores_in_headers on; ignore_invalid_headers off; merge_slashes off; client_max_body_size 0;
   server {
-    listen ${PUBLIC_V4}:443 ssl; ssl_certificate cert.pem; ssl_certificate_key key.pem;
+    listen ${PUBLIC_V4}:443 ssl;
     location / {
       proxy_pass http://${BACK.address}:${BACK.port}; proxy_http_version 1.1;
       proxy_set_header Host $http_host; proxy_set_header Connection "";
     }
     location /files/ { root ${directory}; }
-  }
-}
-`;
+  }`;
+  await startNginx(internet, { directory, hosts: [HOST], address: PUBLIC_V4, http });
 }
 
 const token = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_.~!#$%&'*+^`|-]{0,12}$/);

@@ -2,34 +2,21 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { unrefAll } from "../namespace.ts";
+import { startNginx } from "../nginx.ts";
 import type { Internet } from "../private-internet.ts";
 
 export async function createGitOrigin(internet: Internet, host: string, address: string): Promise<void> {
   const directory = join(internet.directory, "git");
   mkdirSync(join(directory, "repositories"), { recursive: true });
   createRepository(directory);
-  const { certPem, keyPem } = internet.authority.issue({ names: [host] });
-  writeFileSync(join(directory, "cert.pem"), certPem);
-  writeFileSync(join(directory, "key.pem"), keyPem);
-  writeFileSync(join(directory, "nginx.conf"), nginxConf(directory, address, internet.canary.secret));
-  const socket = `unix:${directory}/fcgi.sock`;
-  const commands = [
-    // One process: workers would outlive it, and hold the test's stderr open.
-    ["fcgiwrap", "-s", socket],
-    ["nginx", "-p", directory, "-c", "nginx.conf", "-e", "stderr"],
-  ];
-  for (const command of commands) {
-    const child = internet.net.spawn(command, { stdio: ["ignore", "ignore", "inherit"] });
-    unrefAll(child);
-    internet.onClose(() => child.kill("SIGTERM"));
-  }
-  for (const end = Date.now() + 10_000; ; await delay(20)) {
-    const probe = await internet.gate.connect(address, 443).catch(() => undefined);
-    if (probe !== undefined) return void probe.destroy();
-    if (Date.now() > end) throw new Error("nginx did not start");
-  }
+  const child = internet.net.spawn(["fcgiwrap", "-s", `unix:${directory}/fcgi.sock`], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  unrefAll(child);
+  internet.onClose(() => child.kill("SIGTERM"));
+  const http = serverOf(directory, address, internet.canary.secret);
+  await startNginx(internet, { directory, hosts: [host], address, http });
 }
 
 function createRepository(directory: string): void {
@@ -49,17 +36,10 @@ function createRepository(directory: string): void {
   chmodSync(bare, 0o777);
 }
 
-function nginxConf(directory: string, address: string, secret: string): string {
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
-    (name) => `${name}_temp_path ${directory}/${name};`,
-  );
+function serverOf(directory: string, address: string, secret: string): string {
   return `
-daemon off; master_process off; user root; worker_processes 1; pid ${directory}/pid; error_log stderr crit;
-events { worker_connections 64; }
-http {
-  access_log off; ${temporary.join(" ")}
   server {
-    listen ${address}:443 ssl; ssl_certificate cert.pem; ssl_certificate_key key.pem;
+    listen ${address}:443 ssl;
     client_max_body_size 0;
     location / {
       if ($http_authorization != "Bearer ${secret}") { return 401; }
@@ -76,7 +56,5 @@ http {
       fastcgi_param GIT_PROTOCOL $http_git_protocol;
       fastcgi_param HTTP_CONTENT_ENCODING $http_content_encoding;
     }
-  }
-}
-`;
+  }`;
 }
