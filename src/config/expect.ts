@@ -1,6 +1,10 @@
 /** Readers of single values: each says what it expected and found, and goes on. Pure. */
+import { CONFIG_KEYS } from "./keys.ts";
 import { nearest, quoteName, type Report } from "./report.ts";
 import type { MapEntry, Position, TreeNode } from "./tree.ts";
+
+/** A key that is in more sections than these is common, and says nothing of what was meant. */
+const MAX_HOMES = 2;
 
 /** A map whose keys are all known. */
 export interface Fields<K extends string> {
@@ -131,8 +135,18 @@ function kindOf(node: TreeNode): string {
 }
 
 function unknownKey(key: string, what: string, keys: readonly string[]): string {
+  const homes = what === "The file" ? homesOf(key) : "";
+  if (homes !== "") return `Unknown key ${quoteName(key)} in the file; it stands in ${homes}`;
   const meant = nearest(key, keys);
   if (meant !== undefined) return `Unknown key ${quoteName(key)}; did you mean \`${meant}\`?`;
   const place = what.charAt(0).toLowerCase() + what.slice(1);
   return `Unknown key ${quoteName(key)} in ${place}; known are ${keys.map((known) => `\`${known}\``).join(", ")}`;
+}
+
+/** The sections that have such a key: what is indented too little, or was left without its section. */
+function homesOf(key: string): string {
+  const sections = Object.entries(CONFIG_KEYS).filter(
+    ([section, keys]) => section !== "" && keys.includes(key),
+  );
+  return sections.length > MAX_HOMES ? "" : sections.map(([section]) => `\`${section}\``).join(" or ");
 }

@@ -23,7 +23,10 @@ export function readWhole(path: string): WholeFile {
     return decode(buffer.subarray(0, length));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "unknown error";
-    return { ok: false, problem: `The file cannot be read (${code})` };
+    return {
+      ok: false,
+      problem: code === "ENOENT" ? "There is no such file" : `The file cannot be read (${code})`,
+    };
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }

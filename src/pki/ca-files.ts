@@ -101,7 +101,9 @@ function readIfThere(path: string, secret: boolean): string | undefined {
     file = openSync(path, "r");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
-    throw misconfigured(`The CA file ${path} cannot be read (${codeOf(error)}); give this user access to it`);
+    throw misconfigured(
+      `The CA file ${path} cannot be read (${codeOf(error)}); run as its owner, or with a config whose ca.dir is this user's own`,
+    );
   }
   try {
     const { mode, size } = fstatSync(file);

@@ -48,7 +48,8 @@ function publish(path: string, content: string | Uint8Array): void {
   } catch (error) {
     discard(unfinished);
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
-    throw new Failure("E_CONFIG", "operator", `${path} cannot be written (${code}); name another place`);
+    const remedy = code === "ENOENT" ? "its folder is not there: make it first" : "name another place";
+    throw new Failure("E_CONFIG", "operator", `${path} cannot be written (${code}); ${remedy}`);
   }
 }
 

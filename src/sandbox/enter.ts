@@ -1,5 +1,6 @@
 /** Starts the helper inside a network namespace that exists already, by whichever way its owner may enter it. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { statfsSync } from "node:fs";
 import { Failure } from "../model/failure.ts";
 import { giveOver, HandOverError, type Openings, release, takeOver } from "./hand-over.ts";
 import { helperCommand } from "./plan.ts";
@@ -88,7 +89,21 @@ async function errorsOf(child: ChildProcess): Promise<string> {
   return text;
 }
 
+/** Of the file system that namespaces are files of (include/uapi/linux/magic.h). */
+const NSFS_MAGIC = 0x6e736673;
+
+function isNamespace(path: string): boolean {
+  try {
+    return statfsSync(path).type === NSFS_MAGIC;
+  } catch {
+    return true;
+  }
+}
+
 function cannotEnter(path: string, said: string): string {
+  if (!isNamespace(path)) {
+    return `${path} is a file and no namespace: nothing is mounted there, or not where this process sees it`;
+  }
   const why = said === "" ? "no message" : said;
   const perl = findProgram("perl") === undefined ? ", with perl installed" : "";
   return `The namespace ${path} cannot be entered (${why}): be root, or the user who made it${perl}`;

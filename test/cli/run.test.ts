@@ -7,5 +7,5 @@ test("run: without a command, or with a config that is none, it says so with exi
   assert.match((await sallyport(["run"])).stderr, /Name a command after --/);
   const none = await sallyport(["run", "--config", "/no/such.yaml", "--", "true"]);
   assert.deepEqual([none.code, none.stdout], [2, ""]);
-  assert.match(none.stderr, /no\/such\.yaml:1:1: The file cannot be read/);
+  assert.match(none.stderr, /no\/such\.yaml:1:1: There is no such file/);
 });

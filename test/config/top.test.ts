@@ -91,6 +91,21 @@ testProblems("readTop", "", [
     "3:1 Unknown key `trust` in the file; known are `version`, `listen`, `ca`, `mode`, `workers`, `network`, `credentials`, `vault`, `sandboxes`, `upstream`, `records`, `limits`, `hooks`, `hook_options`, `approvals`",
   ],
   [
+    "a key that stands in another section",
+    `${HEAD}allowlist: []\n`,
+    "3:1 Unknown key `allowlist` in the file; it stands in `network`",
+  ],
+  [
+    "a key that stands in two others",
+    `${HEAD}proxy: 127.0.0.1:8080\n`,
+    "3:1 Unknown key `proxy` in the file; it stands in `listen` or `upstream`",
+  ],
+  [
+    "a key that stands in many others",
+    `${HEAD}token: x\n`,
+    "3:1 Unknown key `token` in the file; known are `version`, `listen`, `ca`, `mode`, `workers`, `network`, `credentials`, `vault`, `sandboxes`, `upstream`, `records`, `limits`, `hooks`, `hook_options`, `approvals`",
+  ],
+  [
     "a duplicate key",
     `${HEAD}network: { allowlist: [ { domain: "*" } ] }\n`,
     "3:1 Duplicate key `network`; it is on line 2 already",

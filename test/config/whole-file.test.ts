@@ -13,7 +13,7 @@ test("readWhole refuses a file that is not there, a folder and a pipe", () => {
   const pipe = join(folder, "pipe");
   execFileSync("mkfifo", [pipe]);
   for (const [path, problem] of [
-    [join(folder, "none.yaml"), "The file cannot be read (ENOENT)"],
+    [join(folder, "none.yaml"), "There is no such file"],
     [join(folder, "a\0b"), "The file cannot be read (ERR_INVALID_ARG_VALUE)"],
     [folder, "This is not a regular file"],
     [pipe, "This is not a regular file"],

@@ -60,7 +60,7 @@ test("writeBundle: a place that cannot be written is the operator's failure, and
   const failure = { code: "E_CONFIG", fault: "operator" };
   assert.throws(() => writeBundle(join(dir, "none", "b.pem"), CA), {
     ...failure,
-    message: /\(ENOENT\); name/,
+    message: /\(ENOENT\); its folder is not there: make it first$/,
   });
   assert.throws(() => writeTruststore(dir, CA), { ...failure, message: /cannot be written/ });
   assert.deepEqual(readdirSync(dir), []);

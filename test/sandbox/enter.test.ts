@@ -33,4 +33,8 @@ test("enterNamespace: says what is none, and what was not to be had in it", asyn
     code: "E_CONFIG",
     message: /^The namespace \/no\/such cannot be entered \(.*No such file.*\): be root/,
   });
+  await assert.rejects(enterNamespace({ path: "/etc/passwd", order: ORDER, onOpen: () => assert.fail() }), {
+    code: "E_CONFIG",
+    message: /^\/etc\/passwd is a file and no namespace/,
+  });
 });
