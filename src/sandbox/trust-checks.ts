@@ -144,7 +144,7 @@ export const TRUST_CHECKS: readonly TrustCheck[] = [
     argv: () => ["search", "--registry", "doctor", "--limit", "1", "sallyport"],
     env: ({ url }) => ({ CARGO_REGISTRIES_DOCTOR_INDEX: `sparse+${url.href}`, CARGO_NET_RETRY: "0" }),
     passed: [0],
-    answered: /got \d{3}|config\.json|auth-required/,
+    answered: /got \d{3}|config\.json|auth-required|at line \d+ column/,
     variable: "CARGO_HTTP_CAINFO",
   },
   {

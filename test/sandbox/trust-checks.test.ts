@@ -61,6 +61,11 @@ test("judge: what each client says of the gate's refusal, once it trusts the cer
   }
 });
 
+test("judge: cargo also trusts what it then cannot read: an answer of a host that is no registry", () => {
+  const said = outcome("error: missing field `dl` at line 1 column 592", 101);
+  assert.equal(judge(checkOf("cargo"), said), "trusts");
+});
+
 test("judge: a client that could not connect, was cut short or is missing a module says nothing about trust", () => {
   for (const check of TRUST_CHECKS) {
     assert.equal(judge(check, outcome("Connection refused", 7)), "unclear", check.client);
