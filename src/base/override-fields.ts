@@ -66,7 +66,7 @@ export function overrideKind(key: string): OverrideKind | undefined {
 /** Methods, in upper case, that the target's query asks for. `method=` means many things: only what is a method counts. */
 export function methodsInQuery(target: string): readonly string[] {
   const mark = target.indexOf("?");
-  if (mark === -1 || !/m(?:e|%65)(?:t|%74)|%/i.test(target)) return [];
+  if (mark === -1 || !/met|verb|%/i.test(target)) return [];
   return target
     .slice(mark + 1)
     .split(/[&;]/)

@@ -37,6 +37,7 @@ test("methodsInQuery: whatever the parameter is called, and however it is writte
     "_method%00x=DELETE",
     "X-HTTP-Method-Override=DELETE",
     "x.http.method=DELETE",
+    "x_http_verb_override=DELETE",
   ]) {
     assert.deepEqual(methodsInQuery(`/x?${query}`), ["DELETE"], query);
   }
