@@ -19,12 +19,14 @@ export interface Holding {
   readonly expectContinue: boolean;
 }
 
+const NOTHING = Buffer.alloc(0);
+
 /** Rejects with a Failure where the client goes away, or falls silent. Trailers are left out. */
 export function holdBody(inbound: Inbound, { max, take, timeout, expectContinue }: Holding): Promise<Held> {
   return new Promise((resolve, reject) => {
     // Of one piece each byte would take a hundred.
     const appender = new Appender();
-    let bytes: Buffer = Buffer.alloc(0);
+    let bytes: Buffer = NOTHING;
     let later: InboundEvents | undefined;
     let lost: Failure | undefined;
     let over = false;
@@ -48,6 +50,9 @@ export function holdBody(inbound: Inbound, { max, take, timeout, expectContinue 
       end() {
         if (over) return;
         const body = Buffer.from(bytes);
+        // These listeners live as long as the exchange, and the room is larger than the body.
+        bytes = NOTHING;
+        appender.forget();
         const replay = new HeldInbound(inbound, body, (events) => {
           later = events;
           return lost;

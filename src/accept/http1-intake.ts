@@ -46,6 +46,7 @@ export class Http1Intake {
   take(): Buffer {
     const bytes = this.#bytes;
     this.#bytes = NOTHING;
+    this.#appender.forget();
     return bytes;
   }
 
@@ -62,6 +63,8 @@ export class Http1Intake {
     const request = parseRequestHead(bytes, end, this.#limits);
     const claimed = claimsOf(request, this.#scheme);
     this.#bytes = bytes.length === end ? NOTHING : bytes.subarray(end);
+    // A connection that idles must not keep the room of its last head.
+    this.#appender.forget();
     this.#scanned = 0;
     this.#body = this.#readerOf(request.framing);
     return { request, claimed };

@@ -23,6 +23,12 @@ export class Appender {
     return this.#room.subarray(from, this.#used);
   }
 
+  /** What was given lives as long as whoever has it; without this its room would live as long as the stream. */
+  forget(): void {
+    this.#room = NOTHING;
+    this.#used = 0;
+  }
+
   #endsWith(held: Buffer): boolean {
     const end = this.#room.byteOffset + this.#used;
     return this.#used > 0 && held.buffer === this.#room.buffer && held.byteOffset + held.length === end;

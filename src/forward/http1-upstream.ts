@@ -221,6 +221,7 @@ export class Http1Upstream implements Upstream, Expiring {
 
   #begin(response: ParsedResponse, rest: Buffer): void {
     this.#response = response;
+    this.#appender.forget();
     if (response.status === 101) {
       this.#buffered = rest;
       this.#events?.head(response, { kind: "none" });

@@ -39,8 +39,10 @@ export class TinyPieces implements Corkable {
 
   flush(): void {
     const gathered = this.#gathered;
+    if (gathered.length === 0) return;
     this.#gathered = NOTHING;
-    if (gathered.length > 0) this.#write(gathered);
+    this.#appender = undefined;
+    this.#write(gathered);
   }
 
   cork(): void {

@@ -34,6 +34,17 @@ test("Appender copies what it did not give, and what it gave on already", () => 
   assert.equal(first.toString(), "abc");
 });
 
+test("Appender keeps no room once it is told to forget it: what it gave is copied like anything else", () => {
+  const appender = new Appender();
+  const held = appender.append(Buffer.from("ab"), Buffer.from("c"));
+  assert.equal(appender.append(held, Buffer.from("d")).byteOffset, held.byteOffset);
+  const again = appender.append(Buffer.from("ab"), Buffer.from("c"));
+  appender.forget();
+  const moved = appender.append(again, Buffer.from("d"));
+  assert.equal(moved.toString(), "abcd");
+  assert.notEqual(moved.byteOffset, again.byteOffset);
+});
+
 test("Appender takes a million bytes one by one in a moment", () => {
   const appender = new Appender();
   const one = Buffer.from("a");
