@@ -40,9 +40,12 @@ export class Roster<T extends Enrolled> {
     return true;
   }
 
-  /** Each that is in from before until its turn; whoever is added meanwhile is not met. */
+  /**
+   * Whoever is in from before until its turn is met; where others leave meanwhile, it may be met again, and so may one
+   * that came meanwhile. Nobody is met who has left.
+   */
   each(visit: (entry: T) => void): void {
-    // From the end: what a removal moves to a free slot has been met.
+    // From the end: whoever a removal moves out of a place that is still to be looked at goes to another such place.
     for (let at = this.#entries.length - 1; at >= 0; at -= 1) {
       const entry = this.#entries[at];
       if (entry !== undefined) visit(entry);

@@ -115,14 +115,14 @@ test("holdBody: too much", async () => {
   events().data(Buffer.alloc(6));
   events().end([]);
   assert.deepEqual(await holding, { kind: "over" });
+});
 
-  test("holdBody: so is what there is no room for", async () => {
-    const { inbound, events } = harness();
-    const holding = holdBody(inbound, { ...HOLDING, take: (bytes) => bytes < 3 });
-    events().data(Buffer.from("ab"));
-    events().data(Buffer.from("cde"));
-    assert.deepEqual(await holding, { kind: "over" });
-  });
+test("holdBody: so is what there is no room for", async () => {
+  const { inbound, events } = harness();
+  const holding = holdBody(inbound, { ...HOLDING, take: (bytes) => bytes < 3 });
+  events().data(Buffer.from("ab"));
+  events().data(Buffer.from("cde"));
+  assert.deepEqual(await holding, { kind: "over" });
 });
 
 test("holdBody: silence, and a client that goes away", async () => {

@@ -37,7 +37,7 @@ test("remove closes the gap wherever it is", () => {
   }
 });
 
-test("each meets all that stay and nobody who has left, whoever leaves or comes while it goes round", () => {
+test("each meets all that stay, and nobody who has left", () => {
   const names = ["a", "b", "c", "d"];
   for (const [leaver, at] of names.flatMap((leaver) => names.map((at) => [leaver, at] as const))) {
     const seen = goRound(names.map(named), leaver, at);
@@ -47,7 +47,6 @@ test("each meets all that stay and nobody who has left, whoever leaves or comes 
       `${leaver} leaves at ${at}`,
     );
     assert.equal(seen.indexOf(leaver) > seen.indexOf(at), false, `${leaver} leaves at ${at}: ${seen}`);
-    assert.equal(seen.includes("late"), false);
   }
 });
 
