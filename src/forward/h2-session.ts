@@ -95,6 +95,7 @@ export class Http2UpstreamSession implements Expiring {
   #served = 0;
   /** The greatest stream that the upstream may have looked at, once it said GOAWAY. */
   #lastStream: number | undefined = undefined;
+  #retired = false;
   #closed = false;
 
   constructor(session: ClientHttp2Session, socket: TLSSocket, poolKey: string, around: SessionSurroundings) {
@@ -120,7 +121,13 @@ export class Http2UpstreamSession implements Expiring {
   }
 
   get usable(): boolean {
-    return !this.#closed && !this.#session.closed && !this.#session.destroyed && !this.#socket.destroyed;
+    return (
+      !this.#closed &&
+      !this.#retired &&
+      !this.#session.closed &&
+      !this.#session.destroyed &&
+      !this.#socket.destroyed
+    );
   }
 
   /** As many streams are open as the upstream takes; nghttp2 would hold another one back until one ends. */
@@ -170,8 +177,10 @@ export class Http2UpstreamSession implements Expiring {
 
   /** Takes no more streams; those that are open end as they would. */
   retire(): void {
+    this.#retired = true;
     if (this.#open === 0) this.destroy();
-    else this.#session.close();
+    // What was reset in this turn has yet to leave, and `close` would not wait for it.
+    else setImmediate(() => (this.#open === 0 ? this.destroy() : this.#session.close()));
   }
 
   destroy(): void {

@@ -142,6 +142,25 @@ test("Http2Upstream leaves a WebSocket's stream open until both sides ended", as
   await eventually(() => session.open === 0);
 });
 
+test("Http2Upstream resets a WebSocket whose upstream ended, on a connection that is retired in the same turn", async (context) => {
+  const { session, stream } = await linked(context, {
+    server: { settings: { enableConnectProtocol: true } },
+  });
+  const answer = hearAnswer();
+  const upstream = session.take();
+  upstream.send({ ...GET, fields: [HOST, field("upgrade", "websocket")] }, OPEN, answer);
+  const far = await stream();
+  far.resume();
+  far.respond({ ":status": 200 });
+  far.end();
+  await answer.over();
+  const closed = once(far, "close");
+  upstream.abort();
+  session.retire();
+  await closed;
+  assert.equal(far.rstCode, 8);
+});
+
 test("Http2Upstream tells of a WebSocket's reset with its own code, after its end too", async (context) => {
   for (const ends of [false, true]) {
     const { session, stream } = await linked(context, {
