@@ -6,7 +6,7 @@
  * Only the files beside this one import from more than one stage.
  */
 import { answerInbound } from "./accept/answer.ts";
-import type { Cap, Room } from "./accept/connection-caps.ts";
+import type { Cap } from "./accept/connection-caps.ts";
 import { aboutOf, answerFailure, refusalOf } from "./accept/refusal.ts";
 import type { Live } from "./base/live-set.ts";
 import { decideExchange } from "./decide/decide-exchange.ts";
@@ -15,7 +15,7 @@ import type { Door } from "./model/arrival.ts";
 import { type Denial, deny } from "./model/decision.ts";
 import { asFailure, cutOff, Failure } from "./model/failure.ts";
 import type { Inbound, Upstream } from "./model/inbound.ts";
-import type { Acquired, Outcome } from "./model/leg.ts";
+import type { Acquired, Outcome, Room } from "./model/leg.ts";
 import { narrow } from "./narrow.ts";
 import { type PendingExchange, prepare, type Ready, type Stop, type Supplying } from "./prepare.ts";
 import { ExchangeDraft } from "./record/draft.ts";
@@ -69,7 +69,7 @@ async function untilDecided(
       if (end?.verdict === "wait") await supplied(end, asking.inbound, record, world);
       else if (end?.verdict === "ask") asking = { ...asking, narrowed: await narrow(end, record, world) };
       else if (end?.verdict === "hold") {
-        room ??= cap.room();
+        room ??= cap.room("signed_bytes_per_sandbox");
         const held = await hold(asking.inbound, asking.request.expectContinue, world.limits, room.take);
         if (held.kind === "over") return deny("limit-exceeded", end.rule);
         asking = { ...asking, inbound: held.inbound, held: held.body };

@@ -115,6 +115,7 @@ function judge(
   const leg = scrubLeg(swapped.leg, scrubbed, {
     secrets: force.secrets,
     generation: generation + swapped.generation,
+    room: () => cap.room("decoding_bytes_per_sandbox"),
     found: () => {
       record.scrubbed = true;
     },

@@ -3,7 +3,7 @@ import { secretForms } from "./base/secret-forms.ts";
 import { scrubStage } from "./forward/scrub-stage.ts";
 import type { Injection, Permit } from "./model/decision.ts";
 import type { Framing, ResponseHead } from "./model/exchange.ts";
-import type { Answer, Leg } from "./model/leg.ts";
+import type { Answer, Leg, Room } from "./model/leg.ts";
 import type { Secrets } from "./secrets/secrets.ts";
 import { compileNeedles, type Needles } from "./transform/needles.ts";
 import { BodyScrubber } from "./transform/scrub-body.ts";
@@ -26,6 +26,8 @@ const COMBINATIONS = 64;
 export interface Search {
   readonly secrets: Secrets;
   readonly generation: string;
+  /** For what is decoded. */
+  readonly room: () => Room;
   /** Told each time that something is found. */
   readonly found: () => void;
 }
@@ -40,19 +42,24 @@ export function scrubLeg(leg: Leg, permit: Permit, search: Search): Leg {
     ...leg,
     head: acceptReadable(leg.head),
     response: (head) => scrubHead(leg.response(head), needles),
-    answer: (head, framing) => scrubAnswer(head, framing, leg, needles),
+    answer: (head, framing) => scrubAnswer(head, framing, leg, { needles, room: search.room }),
     responseTrailers: (trailers) => scrubFields(leg.responseTrailers(trailers), needles),
   };
 }
 
-function scrubAnswer(head: ResponseHead, framing: Framing, leg: Leg, needles: Needles): Answer {
+function scrubAnswer(
+  head: ResponseHead,
+  framing: Framing,
+  leg: Leg,
+  { needles, room }: { readonly needles: Needles; readonly room: Search["room"] },
+): Answer {
   const passed = scrubHead(leg.response(head), needles);
   // A WebSocket: its frames are nobody's HTTP, and what is held back of them may be waited for.
   if (leg.extended === true && head.status >= 200 && head.status < 300) return { head: passed, framing };
   // As the upstream says it: a field that it nominates for its hop is about the body all the same.
   const plan = planBody(head, framing);
   if (plan === undefined) return { head: passed, framing };
-  const body = scrubStage(new BodyScrubber(needles, head.status === 206), plan.decode);
+  const body = scrubStage(new BodyScrubber(needles, head.status === 206), plan.decode, room);
   if (plan.decode.length === 0) return { head: passed, framing, body };
   return { head: decodedHead(passed), framing: { kind: "chunked" }, body };
 }

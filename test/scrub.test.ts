@@ -22,7 +22,7 @@ function secretsOf(value: string) {
 }
 
 function searchOf(secrets: Search["secrets"], found: Search["found"] = () => undefined): Search {
-  return { secrets, generation: "1", found };
+  return { secrets, generation: "1", room: () => ({ take: () => true, release: () => undefined }), found };
 }
 
 function permitOf(fields: Partial<Permit> = {}): Permit {

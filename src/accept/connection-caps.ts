@@ -1,4 +1,5 @@
 /** How many client connections there may be, in all and for each sandbox. */
+import type { Room } from "../model/leg.ts";
 import type { Limits } from "../model/limits.ts";
 
 export interface Cap {
@@ -7,20 +8,15 @@ export interface Cap {
   /** Counts a stream of the connection for whoever claimed it, until what it returns is called; undefined where there are too many. */
   stream(): (() => void) | undefined;
   /** What one exchange keeps in memory, counted for whoever claimed the connection. */
-  room(): Room;
+  room(keeping: Keeping): Room;
   release(): void;
 }
 
-export interface Room {
-  /** False where its sandbox keeps too many bytes already; these are then not counted. */
-  take(bytes: number): boolean;
-  /** All that was taken. */
-  release(): void;
-}
+type Keeping = "signed_bytes_per_sandbox" | "decoding_bytes_per_sandbox";
 
 export type CapLimits = Pick<
   Limits,
-  "connections" | "connections_per_sandbox" | "h2_streams_per_sandbox" | "signed_bytes_per_sandbox"
+  "connections" | "connections_per_sandbox" | "h2_streams_per_sandbox" | Keeping
 >;
 
 /** The part of all connections that may be nobody's yet from one address, which several sandboxes may share. */
@@ -65,7 +61,7 @@ export class ConnectionCaps {
         if (!enter(this.#streams, whose, this.#limits.h2_streams_per_sandbox)) return undefined;
         return () => leave(this.#streams, whose);
       },
-      room: () => this.#roomOf(counted),
+      room: (keeping) => this.#roomOf(counted, keeping),
       release: () => {
         this.#open -= 1;
         leave(this.#counts, counted);
@@ -73,11 +69,12 @@ export class ConnectionCaps {
     };
   }
 
-  #roomOf(whose: string): Room {
+  #roomOf(sandbox: string, keeping: Keeping): Room {
+    const whose = `${keeping} ${sandbox}`;
     let taken = 0;
     return {
       take: (bytes) => {
-        if (!enter(this.#kept, whose, this.#limits.signed_bytes_per_sandbox, bytes)) return false;
+        if (!enter(this.#kept, whose, this.#limits[keeping], bytes)) return false;
         taken += bytes;
         return true;
       },

@@ -55,6 +55,7 @@ export const LIMIT_RULES: Readonly<Record<keyof Limits, LimitRule>> = {
   secret_timeout: { unit: "time", min: 10, max: HOUR },
   signed_body_bytes: { unit: "size", min: 0, max: 1_024 * MIB },
   signed_bytes_per_sandbox: { unit: "size", min: 0, max: 65_536 * MIB },
+  decoding_bytes_per_sandbox: { unit: "size", min: 0, max: 65_536 * MIB },
   secret_ttl: { unit: "time", min: 1_000, max: DAY },
   dns_min_ttl: { unit: "time", min: 0, max: HOUR },
   dns_max_ttl: { unit: "time", min: SECOND, max: DAY },

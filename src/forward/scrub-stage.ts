@@ -11,7 +11,7 @@ import {
 import type { FieldLines } from "../model/exchange.ts";
 import { Failure } from "../model/failure.ts";
 import type { BodySink } from "../model/inbound.ts";
-import type { BodyStage, StagedBody, StageEvents } from "../model/leg.ts";
+import type { BodyStage, Room, StagedBody, StageEvents } from "../model/leg.ts";
 
 /** Takes a body piece by piece and gives back what may go on. */
 export interface Scrubber {
@@ -24,11 +24,11 @@ const ZSTD_WINDOW_LOG = 23;
 
 type Coding = "gzip" | "deflate" | "br" | "zstd";
 
-/** `decode`: the codings to undo, the outermost first. What comes out is identity-coded. */
-export function scrubStage(scrubber: Scrubber, decode: readonly Coding[]): BodyStage {
+/** `decode`: the codings to undo, the outermost first, in `room`. What comes out is identity-coded. */
+export function scrubStage(scrubber: Scrubber, decode: readonly Coding[], room: () => Room): BodyStage {
   return decode.length === 0
     ? (next, events) => direct(scrubber, next, events)
-    : (next, events) => new Decoding(scrubber, decode, next, events);
+    : (next, events) => new Decoding({ scrubber, decode, room: room() }, next, events);
 }
 
 function direct(scrubber: Scrubber, next: BodySink, events: StageEvents): StagedBody {
@@ -47,19 +47,35 @@ function direct(scrubber: Scrubber, next: BodySink, events: StageEvents): Staged
   };
 }
 
+interface Parts {
+  readonly scrubber: Scrubber;
+  readonly decode: readonly Coding[];
+  readonly room: Room;
+}
+
+/** What a decoder keeps of what it made, at most: a window (RFC 7932 section 9.1, RFC 9659, RFC 1951). */
+const WINDOWS: Readonly<Record<Coding, number>> = {
+  br: 16_777_216,
+  zstd: 8_388_608,
+  gzip: 32_768,
+  deflate: 32_768,
+};
+
 class Decoding implements StagedBody {
   readonly #scrubber: Scrubber;
   readonly #next: BodySink;
   readonly #events: StageEvents;
   readonly #codings: readonly Coding[];
+  readonly #room: Room;
   #decoders: readonly Transform[] = [];
   #trailers: FieldLines = [];
   #closed = false;
   #some = false;
 
-  constructor(scrubber: Scrubber, codings: readonly Coding[], next: BodySink, events: StageEvents) {
+  constructor({ scrubber, decode, room }: Parts, next: BodySink, events: StageEvents) {
     this.#scrubber = scrubber;
-    this.#codings = codings;
+    this.#codings = decode;
+    this.#room = room;
     this.#next = next;
     this.#events = events;
   }
@@ -84,6 +100,7 @@ class Decoding implements StagedBody {
 
   close(): void {
     this.#closed = true;
+    this.#room.release();
     for (const decoder of this.#decoders) decoder.destroy();
   }
 
@@ -91,7 +108,8 @@ class Decoding implements StagedBody {
   #open(first: Buffer): void {
     this.#decoders = this.#codings.map((coding, index) => decoderOf(coding, index === 0 ? first : undefined));
     for (const [index, decoder] of this.#decoders.entries()) {
-      decoder.on("error", () => this.#fail());
+      decoder.on("error", () => this.#fail("The answer's content coding is broken"));
+      this.#count(decoder, WINDOWS[this.#codings[index] as Coding]);
       const following = this.#decoders[index + 1];
       if (following !== undefined) decoder.pipe(following);
     }
@@ -114,11 +132,21 @@ class Decoding implements StagedBody {
     this.#next.end(this.#trailers);
   }
 
-  #fail(): void {
+  /** As much as it made so far, up to its window. */
+  #count(decoder: Transform, window: number): void {
+    let kept = 0;
+    decoder.on("data", (bytes: Buffer) => {
+      const more = Math.min(bytes.length, window - kept);
+      if (more === 0 || this.#closed) return;
+      kept += more;
+      if (!this.#room.take(more)) this.#fail("Too much is being decoded for this sandbox");
+    });
+  }
+
+  #fail(message: string): void {
     if (this.#closed) return;
-    this.#events.failed(
-      new Failure("E_UPSTREAM_PROTOCOL", "upstream", "The answer's content coding is broken"),
-    );
+    this.close();
+    this.#events.failed(new Failure("E_UPSTREAM_PROTOCOL", "upstream", message));
   }
 }
 

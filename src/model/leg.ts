@@ -60,6 +60,14 @@ export interface Answer {
   readonly body?: BodyStage | undefined;
 }
 
+/** What one exchange keeps in memory, counted for its sandbox. */
+export interface Room {
+  /** False where the sandbox keeps too many bytes already; these are then not counted. */
+  take(bytes: number): boolean;
+  /** All that was taken. */
+  release(): void;
+}
+
 /** Put between a body and where it goes: gives what to write to, and passes on to `next` what it made of it. */
 export type BodyStage = (next: BodySink, events: StageEvents) => StagedBody;
 

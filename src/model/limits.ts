@@ -69,6 +69,8 @@ export interface Limits {
   readonly signed_body_bytes: number;
   /** Bodies of one sandbox that are held at once. */
   readonly signed_bytes_per_sandbox: number;
+  /** What is kept of the coded answers of one sandbox that are decoded at once. */
+  readonly decoding_bytes_per_sandbox: number;
   /** How long what a program printed is used. */
   readonly secret_ttl: number;
   readonly dns_min_ttl: number;
@@ -121,6 +123,7 @@ export const DEFAULT_LIMITS: Limits = {
   secret_timeout: 10_000,
   signed_body_bytes: 8_388_608,
   signed_bytes_per_sandbox: 268_435_456,
+  decoding_bytes_per_sandbox: 1_073_741_824,
   secret_ttl: 300_000,
   dns_min_ttl: 1_000,
   dns_max_ttl: 300_000,

@@ -10,6 +10,7 @@ test("ConnectionCaps opens so many connections, and another once one is released
     connections_per_sandbox: 9,
     h2_streams_per_sandbox: 2,
     signed_bytes_per_sandbox: 9,
+    decoding_bytes_per_sandbox: 9,
   });
   const first = opened(caps);
   opened(caps);
@@ -25,6 +26,7 @@ test("claim counts each sandbox apart, and those without one together", () => {
     connections_per_sandbox: 1,
     h2_streams_per_sandbox: 2,
     signed_bytes_per_sandbox: 9,
+    decoding_bytes_per_sandbox: 9,
   });
   assert.equal(opened(caps).claim("a"), true);
   assert.equal(opened(caps).claim("a"), false);
@@ -39,6 +41,7 @@ test("claim counts a connection once, however many requests it carries", () => {
     connections_per_sandbox: 2,
     h2_streams_per_sandbox: 2,
     signed_bytes_per_sandbox: 9,
+    decoding_bytes_per_sandbox: 9,
   });
   const cap = opened(caps);
   for (let request = 0; request < 5; request += 1) assert.equal(cap.claim("a"), true);
@@ -52,6 +55,7 @@ test("claim moves a connection whose requests come to be another sandbox's", () 
     connections_per_sandbox: 1,
     h2_streams_per_sandbox: 2,
     signed_bytes_per_sandbox: 9,
+    decoding_bytes_per_sandbox: 9,
   });
   const cap = opened(caps);
   cap.claim("a");
@@ -68,6 +72,7 @@ test("release gives back what was claimed, and a connection that claimed nothing
     connections_per_sandbox: 1,
     h2_streams_per_sandbox: 2,
     signed_bytes_per_sandbox: 9,
+    decoding_bytes_per_sandbox: 9,
   });
   const cap = opened(caps);
   cap.claim("a");
@@ -82,6 +87,7 @@ test("ConnectionCaps lets one address have so many connections that are nobody's
     connections_per_sandbox: 2,
     h2_streams_per_sandbox: 2,
     signed_bytes_per_sandbox: 9,
+    decoding_bytes_per_sandbox: 9,
   });
   const first = opened(caps);
   opened(caps);
@@ -101,6 +107,7 @@ test("ConnectionCaps goes by the limits as they are now", () => {
     connections_per_sandbox: 1,
     h2_streams_per_sandbox: 2,
     signed_bytes_per_sandbox: 9,
+    decoding_bytes_per_sandbox: 9,
   };
   const caps = new ConnectionCaps(limits);
   opened(caps).claim("a");
@@ -117,6 +124,7 @@ test("stream counts those of all connections of a sandbox together, until they e
     connections_per_sandbox: 9,
     h2_streams_per_sandbox: 2,
     signed_bytes_per_sandbox: 9,
+    decoding_bytes_per_sandbox: 9,
   });
   const [one, other, another] = [opened(caps), opened(caps), opened(caps)];
   for (const cap of [one, other]) cap.claim("a");
@@ -142,15 +150,20 @@ test("room counts what the exchanges of a sandbox keep, and gives it back", () =
     connections_per_sandbox: 9,
     h2_streams_per_sandbox: 2,
     signed_bytes_per_sandbox: 10,
+    decoding_bytes_per_sandbox: 1,
   });
   const [cap, same, other] = [opened(caps), opened(caps), opened(caps)];
   cap.claim("a");
   same.claim("a");
   other.claim("b");
-  const first = cap.room();
-  const second = same.room();
+  const first = cap.room("signed_bytes_per_sandbox");
+  const second = same.room("signed_bytes_per_sandbox");
   assert.deepEqual([first.take(4), first.take(3), second.take(3), second.take(1)], [true, true, true, false]);
-  assert.equal(other.room().take(10), true);
+  assert.equal(other.room("signed_bytes_per_sandbox").take(10), true);
+  assert.deepEqual(
+    [1, 1].map((bytes) => cap.room("decoding_bytes_per_sandbox").take(bytes)),
+    [true, false],
+  );
   first.release();
   first.release();
   assert.deepEqual([second.take(8), second.take(7)], [false, true]);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import {
   brotliCompressSync,
@@ -26,12 +27,18 @@ function upper() {
   };
 }
 
-function begin(decode: Parameters<typeof scrubStage>[1], takes = true) {
+const ROOM = { take: () => true, release: () => undefined };
+
+function begin(decode: Parameters<typeof scrubStage>[1], takes = true, room = ROOM) {
   const { promise, resolve } = Promise.withResolvers<FieldLines | Failure>();
   const pieces: Buffer[] = [];
   const log: string[] = [];
   const parts = { takes };
-  const stage = scrubStage(upper(), decode)(
+  const stage = scrubStage(
+    upper(),
+    decode,
+    () => room,
+  )(
     {
       write(bytes) {
         pieces.push(bytes);
@@ -140,5 +147,31 @@ test("scrubStage takes a window of 8 MiB from a zstd body, and no greater one", 
     const end = await done;
     assert.equal(end === TRAILERS, whole, String(log));
     if (!whole) assert.equal((end as Failure).code, "E_UPSTREAM_PROTOCOL");
+  }
+});
+
+test("scrubStage counts what decoders keep, up to their windows, and breaks off where there is no room", async () => {
+  for (const [most, whole] of [
+    [65_536, true],
+    [65_535, false],
+  ] as const) {
+    let left: number = most;
+    const room = {
+      take(bytes: number) {
+        left -= bytes;
+        return left >= 0;
+      },
+      release() {
+        left = most;
+      },
+    };
+    const body = gzipSync(gzipSync(randomBytes(200_000)));
+    const { stage, done } = begin(["gzip", "gzip"], true, room as typeof ROOM);
+    stage.write(body);
+    stage.end(TRAILERS);
+    const end = await done;
+    assert.equal(end === TRAILERS, whole, String(end));
+    stage.close();
+    assert.equal(left, most);
   }
 });

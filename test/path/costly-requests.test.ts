@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { constants, zstdCompressSync } from "node:zlib";
+import { brotliCompressSync, constants, zstdCompressSync } from "node:zlib";
 import { askInside, head } from "../support/ask.ts";
 import type { Gate } from "../support/gate.ts";
 import { SECRET, startGate } from "../support/gate.ts";
@@ -25,6 +25,7 @@ before(async () => {
   const keys = { access_key_id: "AKIDEXAMPLE", secret_access_key: SECRET };
   gate = await startGate(internet, {
     workers: 1,
+    limits: { decoding_bytes_per_sandbox: "1MiB" },
     credentials: [{ id: "bucket", type: "aws_sigv4", ...keys, ...place }],
     network: { allowlist: [{ domain: BUCKET, credential: "bucket" }] },
   });
@@ -61,4 +62,19 @@ test("an answer that asks for 128 MiB to be decoded is broken off", async () => 
   const answer = await askInside(internet, gate, BUCKET);
   assert.deepEqual([answer.complete, answer.body], [false, ""]);
   assert.equal((await gate.record({ failure: "E_UPSTREAM_PROTOCOL" }))["host"], BUCKET);
+});
+
+test("what decoders keep for a sandbox is bounded, and free again once an answer is over", async () => {
+  const coded = (length: number): Buffer => {
+    const body = brotliCompressSync(Buffer.alloc(length, "a line of a large file\n"));
+    const lines = ["Content-Encoding: br", `Content-Length: ${body.length}`];
+    return Buffer.concat([Buffer.from(head("HTTP/1.1 200 OK", ...lines)), body]);
+  };
+  reply = coded(3_000_000);
+  assert.equal((await askInside(internet, gate, BUCKET)).complete, false);
+  reply = coded(1_000_000);
+  for (let at = 0; at < 3; at++) {
+    const answer = await askInside(internet, gate, BUCKET);
+    assert.deepEqual([answer.complete, answer.body.length], [true, 1_000_000]);
+  }
 });
