@@ -22,15 +22,12 @@ import { type SecretView, viewSecrets } from "./explain-secrets.ts";
 export const explainUrl: Command = {
   name: "explain",
   summary: "the verdict on a URL, with rule, reason, interception and injected header names",
-  usage: "URL [--method M] [--sandbox ID] [--config FILE] [--assume-secrets] [--json]",
+  usage: "URL [--method M] [--sandbox ID] [--config FILE] [--with-secrets] [--json]",
   optionsHelp: [
     ["--method M", "the request's method (default GET)"],
     ["--sandbox ID", "the sandbox that asks; needed where the config names sandboxes"],
     ["--config FILE", `default ${DEFAULT_CONFIG}`],
-    [
-      "--assume-secrets",
-      "judge as if every secret were there; otherwise a missing one denies, as in the gate",
-    ],
+    ["--with-secrets", "deny where a secret is missing here, as the gate does; otherwise that is a note"],
     ["--json", "print one JSON object a line"],
   ],
   example: "sallyport explain https://api.github.com/repos/my-org/x --method GET",
@@ -38,7 +35,7 @@ export const explainUrl: Command = {
     method: { type: "string" },
     sandbox: { type: "string" },
     config: { type: "string" },
-    "assume-secrets": { type: "boolean" },
+    "with-secrets": { type: "boolean" },
     json: { type: "boolean" },
   },
   run: runExplain,
@@ -51,8 +48,9 @@ export interface Asked {
   readonly sandbox: string | undefined;
   readonly config: Config;
   readonly policy: Policy;
-  /** Undefined: every secret is taken to be there. */
-  readonly secrets: SecretView | undefined;
+  readonly secrets: SecretView;
+  /** Whether a secret that is missing here is missing in the gate. */
+  readonly asGate: boolean;
 }
 
 /** `-` reads `URL` or `METHOD URL` lines from stdin: one process for many questions. */
@@ -88,8 +86,8 @@ export function askedOf(values: OptionValues): Asked | undefined {
   }
   const method = stringOf(values, "method") ?? "GET";
   const policy = compilePolicy(config.policy);
-  const secrets = values["assume-secrets"] === true ? undefined : viewSecrets(config, policy, environment());
-  return { method, sandbox, config, policy, secrets };
+  const secrets = viewSecrets(config, policy, environment());
+  return { method, sandbox, config, policy, secrets, asGate: values["with-secrets"] === true };
 }
 
 function answer(url: string, asked: Asked, json: boolean): number {
@@ -103,18 +101,25 @@ export function explainOne(url: string, asked: Asked): Explanation {
   return explanationOf(queryOf(url, asked), asked);
 }
 
-/** What cannot be put on is not sent: an allowance whose secret is missing is a denial. */
-function withSecrets(query: Query, explanation: Explanation, { policy, secrets }: Asked): Explanation {
-  const allowed = explanation.verdict === "allow" && secrets !== undefined;
-  const permit = allowed ? permitOf(query, policy) : undefined;
-  if (permit === undefined || secrets === undefined) return explanation;
+/** What cannot be put on is not sent: in the gate, an allowance whose secret is missing is a denial. */
+function withSecrets(
+  query: Query,
+  explanation: Explanation,
+  { policy, secrets, asGate }: Asked,
+): Explanation {
+  const permit = explanation.verdict === "allow" ? permitOf(query, policy) : undefined;
+  if (permit === undefined) return explanation;
   const missing = secrets.missing(permit);
+  if (missing.length > 0 && asGate) {
+    return { ...explanation, verdict: "deny", reason: "secret-unavailable", injected: [], notes: missing };
+  }
   if (missing.length > 0) {
     const notes = [
+      ...explanation.notes,
       ...missing,
-      "Seen with this command's own environment and rights, which may not be the gate's",
+      "Where the gate lacks it too, it denies: secret-unavailable",
     ];
-    return { ...explanation, verdict: "deny", reason: "secret-unavailable", injected: [], notes };
+    return { ...explanation, notes };
   }
   const inspected = explanation.interception === "inspect" && explanation.reason === "rule-allows";
   return { ...explanation, notes: [...explanation.notes, ...secrets.notes(permit, inspected)] };

@@ -100,8 +100,8 @@ function check(hooksFile: string | undefined, values: OptionValues): number {
 
 /** By policy alone, so that a machine without the gate's secrets can check too. */
 function forecast(url: string, asked: Asked): Forecast {
-  const secretMissing = explainOne(url, asked).reason === "secret-unavailable";
-  return { ...explainOne(url, { ...asked, secrets: undefined }), secretMissing };
+  const secretMissing = explainOne(url, { ...asked, asGate: true }).reason === "secret-unavailable";
+  return { ...explainOne(url, { ...asked, asGate: false }), secretMissing };
 }
 
 /** Hooks that nobody in particular runs are refused, and each finding would say so without saying why. */

@@ -75,24 +75,28 @@ test("explain: a denial is 3, in text and in JSON", async () => {
   }
 });
 
-test("explain: a permitted rule whose secret is missing is a denial, which names where it should be", async () => {
+test("explain: a secret that is missing here is noted with its place, and a denial with --with-secrets", async () => {
   const cases = [
     ["https://api.github.com/user", "gh", /Environment variable `NONE` is not set/],
     ["https://lost.example.org/", "lost", /File `.*lost\.key` cannot be read/],
   ] as const;
   for (const [url, rule, problem] of cases) {
-    const { code, stdout } = await sallyport(["explain", url, ...C]);
+    const { code, stdout } = await sallyport(["explain", url, "--with-secrets", ...C]);
     assert.equal(code, 3);
     assert.match(stdout, /^deny .*\n {2}reason +secret-unavailable$/m);
     assert.match(stdout, new RegExp(`^ {2}rule +${rule}$`, "m"));
     assert.match(stdout, /^ {2}injected +-$/m);
     assert.match(stdout, problem);
-    assert.match(stdout, /which may not be the gate's/);
-    const policyAlone = await sallyport(["explain", url, "--assume-secrets", ...C]);
-    assert.equal(policyAlone.code, 0);
-    assert.doesNotMatch(policyAlone.stdout, /secret-unavailable/);
+    const noted = await sallyport(["explain", url, ...C]);
+    assert.equal(noted.code, 0);
+    assert.match(noted.stdout, /^ {2}reason +rule-allows$/m);
+    assert.match(noted.stdout, /^ {2}injected +[A-Z]/m);
+    assert.match(noted.stdout, problem);
+    assert.match(noted.stdout, /Where the gate lacks it too, it denies: secret-unavailable$/m);
   }
-  const there = await sallyport(["explain", "https://api.github.com/user", ...C], { env: ENV });
+  const asGate = ["explain", "https://api.github.com/user", "--with-secrets", ...C];
+  const there = await sallyport(asGate, { env: ENV });
+  assert.equal(there.code, 0);
   assert.doesNotMatch(there.stdout, /a-token-that/);
 });
 

@@ -161,11 +161,13 @@ describe("explain", () => {
   });
 });
 
+const AS_GATE = ["explain", "-", "--json", "--with-secrets"];
+
 /** All in one process, with the gate's secrets: it reads `METHOD URL` lines. */
 async function explain(questions: readonly Question[]): Promise<readonly Verdict[]> {
   const command = [process.execPath, "--disable-warning=ExperimentalWarning", MAIN];
   const stdin = questions.map(({ method, url }) => `${method} ${url}\n`).join("");
-  const outcome = await run(internet, [...command, "explain", "-", "--json", "--config", gate.configFile], {
+  const outcome = await run(internet, [...command, ...AS_GATE, "--config", gate.configFile], {
     stdin,
     env: { SECRET: internet.canary.secret },
   });
