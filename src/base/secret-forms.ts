@@ -56,7 +56,7 @@ const NAMES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">"
 function html(secret: string, set: RegExp): readonly string[] {
   const written = (names: Readonly<Record<string, string>>, number: (code: number) => string): string =>
     secret.replaceAll(set, (char) => names[char] ?? number(char.charCodeAt(0)));
-  return [NAMES, { ...NAMES, '"': "&#34;" }].flatMap((quoted) => [
+  return [NAMES, { ...NAMES, '"': "&#34;" }, {}].flatMap((quoted) => [
     written(quoted, (code) => `&#${code};`),
     written(quoted, (code) => `&#0${code};`),
     written(quoted, (code) => `&#x${hexOf(code, 2, false)};`),

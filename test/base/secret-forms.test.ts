@@ -71,6 +71,7 @@ test("secretForms has what templates make of a token of base64", () => {
   const punctuation = /[^A-Za-z0-9]/g;
   for (const text of [
     token.replaceAll(punctuation, (char) => `&#x${hex(char)};`),
+    token.replaceAll(/[<>&'"+]/g, (char) => `&#${char.charCodeAt(0)};`),
     token.replaceAll(punctuation, (char) => `\\x${hex(char)}`),
     token.replaceAll(/[\s\S]/g, (char) => `&#${char.charCodeAt(0)};`),
     token.replaceAll(/[\s\S]/g, (char) => `\\u00${hex(char)}`),
