@@ -34,6 +34,8 @@ const METHOD_PARAMETERS: ReadonlySet<string> = new Set([
   "method",
   ...METHOD_FIELDS.map((field) => field.replaceAll("-", "_")),
 ]);
+/** In each of these names, or in what may be one in disguise. */
+const MAY_NAME_ONE = /met|verb|%/i;
 const METHODS: ReadonlySet<string> = new Set([
   "GET",
   "HEAD",
@@ -66,10 +68,11 @@ export function overrideKind(key: string): OverrideKind | undefined {
 /** Methods, in upper case, that the target's query asks for. `method=` means many things: only what is a method counts. */
 export function methodsInQuery(target: string): readonly string[] {
   const mark = target.indexOf("?");
-  if (mark === -1 || !/met|verb|%/i.test(target)) return [];
+  if (mark === -1 || !MAY_NAME_ONE.test(target)) return [];
   return target
     .slice(mark + 1)
     .split(/[&;]/)
+    .filter((pair) => MAY_NAME_ONE.test(pair))
     .flatMap((pair) => {
       const [name = "", value = ""] = pair.split(/=(.*)/s);
       if (!METHOD_PARAMETERS.has(parameterName(unescaped(name)))) return [];
