@@ -1,5 +1,6 @@
-/** What `check` finds beside the file: roots that `serve` could not read, and secrets that no header can carry. */
-import { dirname, resolve } from "node:path";
+/** What `check` finds beside the file: roots and programs that are not there, and secrets that no header can carry. */
+import { accessSync, constants } from "node:fs";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { parseYaml } from "../config/parse.ts";
 import type { Position, TreeNode } from "../config/tree.ts";
 import { createUpstreamTls } from "../forward/upstream-tls.ts";
@@ -16,13 +17,13 @@ const BREAKS = /[\r\n\0]/;
 const SAID_TO_BREAK = / holds a (?:line break|NUL)/;
 
 /**
- * In the order of the file. A file of roots that is not here may be there where `serve` runs, so it is a warning; so may
- * a secret that is missing, of which nothing is said. A secret that is here and holds a line break or NUL is an error.
+ * In the order of the file. A file of roots or a hook's program that is not here may be there where `serve` runs, so it
+ * is a warning; so may a secret that is missing, of which nothing is said. A secret that is here and holds a line break or NUL is an error.
  */
 export function checkSurroundings(config: Config, env: Env): readonly Problem[] {
   const parsed = parseYaml(config.text);
   const root = parsed.ok ? parsed.root : undefined;
-  const found = [...rootsOf(config, root), ...secretsOf(config, root, env)];
+  const found = [...rootsOf(config, root), ...hooksOf(config, root), ...secretsOf(config, root, env)];
   return found
     .toSorted((a, b) => a.at.line - b.at.line || a.at.column - b.at.column)
     .map(({ severity, message, at }) => ({ severity, file: config.file, ...at, message }));
@@ -37,6 +38,29 @@ function rootsOf({ upstream }: Config, root: TreeNode | undefined): readonly Fou
     if (!(error instanceof Failure)) throw error;
     const at = child(child(root, "upstream"), "ca_file")?.at ?? START;
     return [{ severity: "warning", at, message: `${error.message}; serve does not start so` }];
+  }
+}
+
+/** A program that cannot be started refuses all that its hook is asked about. A bare name is looked up by `serve`. */
+function hooksOf({ policy }: Config, root: TreeNode | undefined): readonly Found[] {
+  const hooks = child(root, "hooks");
+  return policy.hooks.flatMap(({ name, handler }, index): readonly Found[] => {
+    if (handler.kind !== "command") return [];
+    const [file] = handler.command;
+    if (!isAbsolute(file) || isExecutable(file)) return [];
+    const item = hooks?.kind === "list" ? hooks.items[index] : undefined;
+    const at = child(item, "command")?.at ?? START;
+    const message = `The program of hook ${name} cannot be started here; without it every request that it is asked about is refused`;
+    return [{ severity: "warning", at, message }];
+  });
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

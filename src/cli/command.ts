@@ -31,3 +31,14 @@ export function stringOf(values: OptionValues, name: string): string | undefined
   const value = values[name];
   return typeof value === "string" ? value : undefined;
 }
+
+/** As many ids of a config as a message names. */
+const NAMED = 8;
+
+export function unknownSandbox(id: string, sandboxes: readonly { readonly id: string }[]): UsageError {
+  const ids = sandboxes.slice(0, NAMED).map((sandbox) => sandbox.id);
+  if (sandboxes.length > NAMED) ids.push("…");
+  return new UsageError(
+    `The config names no sandbox ${JSON.stringify(id)}; it names ${ids.length === 0 ? "none" : ids.join(", ")}`,
+  );
+}

@@ -15,7 +15,15 @@ import type { Permit } from "../model/decision.ts";
 import { Failure } from "../model/failure.ts";
 import { parseAbsoluteForm, parseAuthorityForm } from "../wire/request-target.ts";
 import { renderProblem } from "./check.ts";
-import { type Command, DEFAULT_CONFIG, EXIT, type OptionValues, stringOf, UsageError } from "./command.ts";
+import {
+  type Command,
+  DEFAULT_CONFIG,
+  EXIT,
+  type OptionValues,
+  stringOf,
+  UsageError,
+  unknownSandbox,
+} from "./command.ts";
 import { environment } from "./environment.ts";
 import { type SecretView, viewSecrets } from "./explain-secrets.ts";
 
@@ -82,7 +90,7 @@ export function askedOf(values: OptionValues): Asked | undefined {
   const { config } = loaded;
   const sandbox = stringOf(values, "sandbox");
   if (sandbox !== undefined && !config.policy.sandboxes.some(({ id }) => id === sandbox)) {
-    throw new UsageError(`The config names no sandbox ${JSON.stringify(sandbox)}`);
+    throw unknownSandbox(sandbox, config.policy.sandboxes);
   }
   const method = stringOf(values, "method") ?? "GET";
   const policy = compilePolicy(config.policy);

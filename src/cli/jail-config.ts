@@ -4,7 +4,7 @@ import { loadConfig, loadConfigWithNetwork } from "../config/load.ts";
 import type { Config, LoadResult, TemplatePart } from "../model/config.ts";
 import { KEY_FILE } from "../pki/ca-files.ts";
 import { renderProblem } from "./check.ts";
-import { DEFAULT_CONFIG, type OptionValues, stringOf, UsageError } from "./command.ts";
+import { DEFAULT_CONFIG, type OptionValues, stringOf, UsageError, unknownSandbox } from "./command.ts";
 
 export interface JailConfig {
   readonly config: Config;
@@ -26,7 +26,7 @@ export function jailConfigOf(values: OptionValues): JailConfig | undefined {
   }
   const { config } = loaded;
   if (sandbox !== undefined && !config.policy.sandboxes.some(({ id }) => id === sandbox)) {
-    throw new UsageError(`The config names no sandbox ${JSON.stringify(sandbox)}`);
+    throw unknownSandbox(sandbox, config.policy.sandboxes);
   }
   return { config, sandbox };
 }

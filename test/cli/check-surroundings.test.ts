@@ -44,6 +44,16 @@ test("checkSurroundings: a file of roots that is not here, or holds none, is a w
   );
 });
 
+test("checkSurroundings: a hook's program that is not here is a warning; a bare name is not looked up", () => {
+  const hook = (name: string, command: string): string =>
+    `  - { name: ${name}, type: command, command: [${command}], domains: ["*"] }\n`;
+  const http = '  - { name: web, type: http, url: "https://hooks.example.com/", domains: ["*"] }\n';
+  const hooks = [http, hook("here", "/bin/sh, -c, x"), hook("bare", "gate"), hook("gone", "/no/such/gate")];
+  assert.deepEqual(problems(`version: 1\nhooks:\n${hooks.join("")}`, {}), [
+    "6:43 warning: The program of hook gone cannot be started here; without it every request that it is asked about is refused",
+  ]);
+});
+
 for (const [name, value] of Object.entries({
   "CR LF": "abc\r\nX-Evil: 1",
   NUL: "abc\0d",

@@ -143,7 +143,7 @@ test("explain: where the config names sandboxes, who asks has to be said, and to
   assert.equal((await sallyport(["explain", "https://one.example/", "--sandbox", "one", ...S])).code, 0);
   const unknown = await sallyport(["explain", "https://one.example/", "--sandbox", "two", ...S]);
   assert.equal(unknown.code, 2);
-  assert.match(unknown.stderr, /names no sandbox "two"/);
+  assert.match(unknown.stderr, /names no sandbox "two"; it names one$/m);
 });
 
 test("explain: what is no URL of a request, or no config, is 2", async () => {

@@ -269,7 +269,7 @@ describe("a sandbox of the config", () => {
     const unknown = await shell("true", ["--sandbox", "three"]);
     assert.deepEqual(
       [unknown.code, unknown.stderr.split("\n")[0]],
-      [2, 'sallyport: The config names no sandbox "three"'],
+      [2, 'sallyport: The config names no sandbox "three"; it names one, two'],
     );
     const both = await shell("true", ["--sandbox", "one", "--network", "x.yaml"]);
     assert.equal(both.code, 2);
