@@ -11,6 +11,7 @@ import { createSecureServer } from "node:http2";
 import type { Socket } from "node:net";
 import type { Internet } from "./private-internet.ts";
 import { PUBLIC_V4 } from "./private-internet.ts";
+import { type Until, untilChanged } from "./until-changed.ts";
 
 export interface H2OriginOptions {
   readonly address?: string;
@@ -30,7 +31,7 @@ export interface H2Origin {
   readonly requests: readonly (readonly string[])[];
   /** Streams that are not closed. */
   readonly open: number;
-  until(what: string, condition: () => boolean, ms?: number): Promise<void>;
+  readonly until: Until;
   /** Something that a condition may look at has changed. */
   changed(): void;
 }
@@ -89,37 +90,11 @@ export async function createH2Origin(internet: Internet, options: H2OriginOption
       return open;
     },
     changed,
-    until: (what, condition, ms = 5_000) => untilTrue(changes, { what, condition, ms }),
+    until: untilChanged(changes),
   };
 }
 
 /** All values of a name in a head. */
 export function valuesIn(pairs: readonly string[], name: string): readonly string[] {
   return pairs.filter((_, at) => at % 2 === 1 && pairs[at - 1] === name);
-}
-
-interface Wait {
-  readonly what: string;
-  readonly condition: () => boolean;
-  readonly ms: number;
-}
-
-/** Every wait is for an event; the time is only how long a failing test takes. */
-function untilTrue(changes: EventEmitter, { what, condition, ms }: Wait): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => finish(() => reject(new Error(`The origin waited in vain for ${what}`))),
-      ms,
-    );
-    function finish(report: () => void): void {
-      clearTimeout(timer);
-      changes.off("change", check);
-      report();
-    }
-    function check(): void {
-      if (condition()) finish(resolve);
-    }
-    changes.on("change", check);
-    check();
-  });
 }

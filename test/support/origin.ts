@@ -7,6 +7,7 @@ import type { Message } from "./message-reader.ts";
 import { readMessage } from "./message-reader.ts";
 import type { Internet } from "./private-internet.ts";
 import { PUBLIC_V4 } from "./private-internet.ts";
+import { type Until, untilChanged } from "./until-changed.ts";
 
 export interface OriginOptions {
   /** Default: `PUBLIC_V4`. */
@@ -50,7 +51,7 @@ export interface Origin {
   /** Over all connections, in order of arrival. */
   readonly requests: readonly Message[];
   /** Resolves once the condition holds; asked again at each byte, request and close. Rejects after `ms`. */
-  until(what: string, condition: () => boolean, ms?: number): Promise<void>;
+  readonly until: Until;
   close(): void;
 }
 
@@ -164,24 +165,4 @@ function serveRequests(
 function write(socket: Duplex, reply: Reply): void {
   if (reply === undefined || !socket.writable) return;
   socket.write(typeof reply === "string" ? Buffer.from(reply, "latin1") : reply);
-}
-
-function untilChanged(changes: EventEmitter): Origin["until"] {
-  return (what, condition, ms = 10_000) =>
-    new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => finish(() => reject(new Error(`The origin waited in vain for ${what}`))),
-        ms,
-      );
-      function finish(report: () => void): void {
-        clearTimeout(timer);
-        changes.off("change", check);
-        report();
-      }
-      function check(): void {
-        if (condition()) finish(resolve);
-      }
-      changes.on("change", check);
-      check();
-    });
 }
