@@ -56,7 +56,7 @@ export function listElements(value: string): string[] {
     .filter((element) => element !== "");
 }
 
-function trimBlanks(text: string): string {
+export function trimBlanks(text: string): string {
   return trimmed(text, 0, text.length);
 }
 

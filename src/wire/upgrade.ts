@@ -1,7 +1,7 @@
 /** Whether a WebSocket is asked for, and whether the answer really opens one (RFC 6455 section 4). Pure. */
 import { createHash } from "node:crypto";
 import type { FieldLines } from "../model/exchange.ts";
-import { listElements } from "./field-lines.ts";
+import { listElements, trimBlanks } from "./field-lines.ts";
 import type { ParsedRequest } from "./request-head.ts";
 
 /** 16 bytes in base64, in the one spelling that has no spare bits set. */
@@ -33,7 +33,7 @@ export function validateSwitch(request: FieldLines, response: FieldLines): boole
     single(response, "upgrade")?.toLowerCase() === "websocket" &&
     elements(response, "connection").includes("upgrade") &&
     choosesOffered(request, response) &&
-    extensionNames(response).every((name) => extensionNames(request).includes(name))
+    extendsAsOffered(request, response)
   );
 }
 
@@ -44,15 +44,23 @@ function acceptFor(key: string): string {
 /** One subprotocol at most, spelt as offered: its name has case (RFC 6455 section 4.1). */
 function choosesOffered(request: FieldLines, response: FieldLines): boolean {
   const chosen = values(response, "sec-websocket-protocol");
-  const offered = values(request, "sec-websocket-protocol").flatMap((value) => value.split(/[\t ]*,[\t ]*/));
+  const offered = values(request, "sec-websocket-protocol")
+    .flatMap((value) => value.split(","))
+    .map(trimBlanks);
   return (
     chosen.length === 0 || (chosen.length === 1 && offered.includes(String(chosen[0])) && chosen[0] !== "")
   );
 }
 
+function extendsAsOffered(request: FieldLines, response: FieldLines): boolean {
+  const offered = extensionNames(request);
+  return [...extensionNames(response)].every((name) => offered.has(name));
+}
+
 /** Names without parameters. A quoted comma makes a name that nobody offered, which is refused: none has one. */
-function extensionNames(fields: FieldLines): string[] {
-  return elements(fields, "sec-websocket-extensions").map((element) => String(element.split(";")[0]).trim());
+function extensionNames(fields: FieldLines): ReadonlySet<string> {
+  const all = elements(fields, "sec-websocket-extensions");
+  return new Set(all.map((element) => String(element.split(";", 1)[0]).trim()));
 }
 
 function elements(fields: FieldLines, key: string): string[] {

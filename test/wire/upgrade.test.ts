@@ -124,3 +124,16 @@ test("validateSwitch() needs the key of the request, and its offers", () => {
     false,
   );
 });
+
+test("validateSwitch() takes a moment for offers of many blanks and many names", () => {
+  const many = "x,".repeat(20_000);
+  const offers = [
+    field("Sec-WebSocket-Key", KEY),
+    field("Sec-WebSocket-Protocol", `${" ".repeat(60_000)}v2`),
+    field("Sec-WebSocket-Extensions", many),
+  ];
+  const before = process.cpuUsage();
+  const answer = [...SWITCH, field("Sec-WebSocket-Protocol", "v2"), field("Sec-WebSocket-Extensions", many)];
+  assert.equal(validateSwitch(offers, answer), true);
+  assert.ok(process.cpuUsage(before).user < 1_000_000);
+});
