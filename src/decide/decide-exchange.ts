@@ -32,7 +32,17 @@ export function decideExchange(question: Question, policy: Policy): Decision {
     if (outcome === "allow") return allow(question, question.scheme, rule);
     if (outcome !== "no-match") return refuse(question, policy, outcome, rule);
   }
-  return refuse(question, policy, "no-rule-matched");
+  return refuseUnmatched(question, policy, candidates.rules);
+}
+
+/** TRACE is `method-refused` wherever something is injected, also where `methods` leaves it out. */
+function refuseUnmatched(question: Question, policy: Policy, rules: readonly Rule[]): Decision {
+  const { request, scheme, destination } = question;
+  const traces = scheme === "https" && request !== undefined && ECHOING.test(request.method);
+  const echoed = ({ ports, injections }: Rule): boolean =>
+    traces && injections.length > 0 && ports.includes(destination.port);
+  const rule = rules.find(echoed);
+  return refuse(question, policy, rule === undefined ? "no-rule-matched" : "method-refused", rule);
 }
 
 /** `reading` is there where the rule has paths. */
