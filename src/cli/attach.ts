@@ -1,5 +1,6 @@
 /** `attach`: a namespace that somebody else made goes out through this very process, until it ends. */
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { loadConfig } from "../config/load.ts";
 import { watchConfig } from "../config/watch.ts";
@@ -124,7 +125,13 @@ async function apply(
   }
 }
 
-function nothingThere({ path, pid }: Target): Failure {
-  const what = pid === undefined ? `There is no namespace at ${path}` : `There is no process ${pid}`;
-  return new Failure("E_CONFIG", "operator", what);
+/** Why nothing was entered. */
+export function nothingThere({ path, pid }: Target): Failure {
+  return new Failure("E_CONFIG", "operator", wordsOf(path, pid));
+}
+
+function wordsOf(path: string, pid: number | undefined): string {
+  if (pid === undefined) return `There is no namespace at ${path}`;
+  if (!existsSync(`/proc/${pid}`)) return `There is no process ${pid}`;
+  return `The network of process ${pid} is hidden from this user: be root, or the user who runs it`;
 }

@@ -84,6 +84,11 @@ export function problemsOf(result: LoadResult): readonly Problem[] {
   return result.ok ? result.warnings : result.problems;
 }
 
+/** What keeps a config from coming into force: warnings before it in the file do not. */
+export function firstError(problems: readonly Problem[]): Problem | undefined {
+  return problems.find(({ severity }) => severity === "error");
+}
+
 /** `file:line:col: message`, as editors and terminals understand it; a warning says that it is one. */
 export function renderProblem({ severity, file, line, column, message }: Problem): string {
   const prefix = severity === "warning" ? "warning: " : "";

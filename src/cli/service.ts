@@ -9,7 +9,7 @@ import type { Config, LoadResult } from "../model/config.ts";
 import { createLog, type Log } from "../record/log.ts";
 import { createMetrics, type Metrics } from "../record/metrics.ts";
 import { createSecrets, type Secrets } from "../secrets/secrets.ts";
-import { renderProblem } from "./check.ts";
+import { firstError, renderProblem } from "./check.ts";
 import { EXIT } from "./command.ts";
 import { hardenProcess } from "./environment.ts";
 import { createLocalFleet, type Fleet, type WorkerDeath } from "./fleet.ts";
@@ -152,7 +152,7 @@ class Service {
     const loaded: LoadResult = loadConfig(this.#config.file, this.#generation + 1);
     if (!loaded.ok) {
       for (const problem of loaded.problems) process.stderr.write(`${renderProblem(problem)}\n`);
-      const first = loaded.problems[0];
+      const first = firstError(loaded.problems);
       this.#refused(why, first === undefined ? "The file cannot be used" : renderProblem(first));
       return;
     }

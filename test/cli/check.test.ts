@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { problemsOf, renderProblem } from "../../src/cli/check.ts";
+import { firstError, problemsOf, renderProblem } from "../../src/cli/check.ts";
 import { loadConfigText } from "../../src/config/load.ts";
 import { folder, sallyport } from "./program.ts";
 
@@ -110,4 +110,11 @@ test("renderProblem: as editors understand it", () => {
   const problem = { file: "/c.yaml", line: 3, column: 7, message: "It is wrong" } as const;
   assert.equal(renderProblem({ ...problem, severity: "error" }), "/c.yaml:3:7: It is wrong");
   assert.equal(renderProblem({ ...problem, severity: "warning" }), "/c.yaml:3:7: warning: It is wrong");
+});
+
+test("firstError: passes warnings by, which stand before it in the file", () => {
+  const loaded = loadConfigText("version: 1\nnetwork: { allowlst: [] }\n", "/c.yaml", 1);
+  assert.equal(problemsOf(loaded)[0]?.severity, "warning");
+  assert.match(firstError(problemsOf(loaded))?.message ?? "", /did you mean `allowlist`/);
+  assert.equal(firstError([]), undefined);
 });
