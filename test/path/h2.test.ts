@@ -209,7 +209,7 @@ describe("names and methods", () => {
     ["another port", [":authority", `${HOST}:8443`], 421, "names-disagree"],
     ["another host", ["host", "b.example.com"], 421, "names-disagree"],
     ["a method that no rule allows", [":method", "DELETE"], 403, "no-rule-matched"],
-    ["TRACE", [":method", "TRACE"], 403, "no-rule-matched"],
+    ["TRACE", [":method", "TRACE"], 403, "method-refused"],
     ["clear text", [":scheme", "http"], 400, "E_BAD_REQUEST"],
   ] as const) {
     test(`${what} is ${status} on its stream alone`, async () => {
