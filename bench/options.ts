@@ -32,6 +32,9 @@ const QUICK = { rounds: "7", seconds: "0.7", "warm-up": "3", workload: ["inspect
 const PROFILE = { rounds: "1", seconds: "6", "warm-up": "3", workload: ["inspected"] };
 
 const HELP = `usage: npm run bench -- [options]
+       npm run bench -- h2 [options]     the workloads of HTTP/2
+       npm run bench -- jail             what a jail costs
+       npm run bench -- scrub [ROUNDS]   what the search of answers costs
 
   --quick            a first impression: the first workload, seven rounds
   --profile          Sallyport alone under Node's CPU profiler; prints who spent the time

@@ -93,6 +93,9 @@ const PROBE = `require("node:https").get(process.argv[1], { rejectUnauthorized: 
   answer.destroy();
 }).on("error", (error) => console.log(JSON.stringify({ problem: error.message || error.code })));`;
 
+/** As `pki/ca.ts` names what it makes. */
+const OUR_SUBJECT = "CN=Sallyport CA ";
+
 async function insistOnGate({ bundle, url, env, timeout }: DoctorOptions): Promise<void> {
   const authorities = authoritiesIn(bundle);
   const argv = [process.execPath, "-e", PROBE, url.href];
@@ -104,10 +107,13 @@ async function insistOnGate({ bundle, url, env, timeout }: DoctorOptions): Promi
     );
   }
   const certificate = new X509Certificate(Buffer.from(leaf, "base64"));
-  // No public authority signs a leaf with its root, so this tells the gate from everybody else in the bundle.
-  if (authorities.some((authority) => certificate.verify(authority.publicKey))) return;
+  // A company's root in the bundle may sign leaves itself, so an authority that bears our name counts alone. Where the
+  // operator brought another, any does: no public authority signs a leaf with its root.
+  const ours = authorities.filter(({ subject }) => subject.startsWith(OUR_SUBJECT));
+  const signers = ours.length > 0 ? ours : authorities;
+  if (signers.some((authority) => certificate.verify(authority.publicKey))) return;
   throw misconfigured(
-    `The certificate at ${url.href} is not signed by an authority of ${bundle}: the host is tunnelled (name one that the gate inspects with --url), or the bundle is another gate's`,
+    `The certificate at ${url.href} is not signed by an authority of ${bundle}: the request goes past the gate (is HTTPS_PROXY set?), the host is tunnelled (name one that the gate inspects with --url), or the bundle is another gate's`,
   );
 }
 

@@ -64,9 +64,12 @@ test("examineTrust: no client trusts the gate by itself, and each one's own line
 test("examineTrust: with the bundle, each client still trusts a root of the machine", async () => {
   makeBundleWhereTrusted(root.certPem);
   rmSync(join(home, ".wgetrc"));
-  const env = remedied(await examine({ url: origin }));
+  const env = remedied(await examine({ url: gate }));
   assert.deepEqual(verdicts(await examine({ url: gate, env })), all("trusts"));
-  assert.deepEqual(verdicts(await examine({ url: origin, env })), all("trusts"));
+  // By itself it would be refused as a host that is tunnelled: compared with its own root, it may be asked about.
+  const alone = join(dir, "root.pem");
+  writeFileSync(alone, root.certPem);
+  assert.deepEqual(verdicts(await examine({ url: origin, env, bundle: alone })), all("trusts"));
 });
 
 test("examineTrust: a bundle without a truststore says who makes one", async () => {
@@ -101,6 +104,13 @@ test("examineTrust: another's host, another gate's bundle and no server at all a
   await assert.rejects(examine({ url: gate, bundle: other }), {
     ...failure,
     message: /not signed by an authority of .*other\.pem/,
+  });
+  const both = join(dir, "both.pem");
+  writeFileSync(both, `${root.certPem}\n${ca.certificatePem}`);
+  await assert.rejects(examine({ url: origin, bundle: both }), {
+    code: "E_CONFIG",
+    message:
+      /not signed by an authority of .*both\.pem: the request goes past the gate .*, the host is tunnelled/,
   });
   await assert.rejects(examine({ url: gate, bundle: join(dir, "none.pem") }), {
     ...failure,
