@@ -1,7 +1,7 @@
 /** One stream of a client's HTTP/2 connection: a request, and the answer to it. */
 import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import { type Ending, watchEnd } from "../base/genuine-end.ts";
-import { own, readBody, type StreamOwner } from "../base/stream-owner.ts";
+import { endClosed, own, readBody, type StreamOwner } from "../base/stream-owner.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, RequestHead, ResponseHead } from "../model/exchange.ts";
 import { CLIENT_LEFT, Failure } from "../model/failure.ts";
@@ -236,6 +236,7 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
     const left = { status: CLIENT_LEFT, reset };
     this.#break(new Failure("E_BAD_REQUEST", "client", "The client went away", left));
     this.#stream.resume();
+    setImmediate(endClosed, this.#stream);
   }
 
   onClose(): void {
@@ -286,6 +287,7 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
     if (!stream.closed) stream.close(code);
     // What was read and not taken must not keep a closed stream alive.
     stream.resume();
+    endClosed(stream);
   }
 }
 

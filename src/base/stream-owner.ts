@@ -83,3 +83,18 @@ export function readBody(stream: EventEmitter): void {
   stream.on("data", LISTENERS.data);
   stream.on("end", LISTENERS.end);
 }
+
+interface Closed {
+  readonly rstCode: number | undefined;
+  readonly writableFinished: boolean;
+  readonly destroyed: boolean;
+  destroy(): unknown;
+}
+
+/**
+ * A stream that was reset without an error waits in `node:http2` for its writes to leave, which they never do: it would
+ * not close, and stay counted on its connection for good. The reset itself is on its way.
+ */
+export function endClosed(stream: Closed): void {
+  if (stream.rstCode === 0 && !stream.writableFinished && !stream.destroyed) stream.destroy();
+}

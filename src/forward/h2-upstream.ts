@@ -6,7 +6,7 @@ import {
   sensitiveHeaders,
 } from "node:http2";
 import { type Ending, watchEnd } from "../base/genuine-end.ts";
-import { own, readBody, type StreamOwner } from "../base/stream-owner.ts";
+import { endClosed, own, readBody, type StreamOwner } from "../base/stream-owner.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
 import { asFailure, Failure } from "../model/failure.ts";
@@ -276,6 +276,7 @@ export class Http2Upstream implements Upstream, Expiring, StreamOwner {
       if (!stream.closed) stream.close(code);
       // What was read and not taken must not keep a closed stream alive.
       stream.resume();
+      endClosed(stream);
     }
   }
 

@@ -1,8 +1,10 @@
 /** Streams share their listeners; each tells its own owner until it is closed. */
 import assert from "node:assert/strict";
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
+import { connect, createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { own, readBody, type StreamOwner } from "../../src/base/stream-owner.ts";
+import { endClosed, own, readBody, type StreamOwner } from "../../src/base/stream-owner.ts";
 
 test("own: each stream tells its owner what happens, and the body once that is read", () => {
   const [one, other] = [new EventEmitter(), new EventEmitter()];
@@ -54,6 +56,35 @@ test("own: all streams share their listeners", () => {
     readBody(stream);
   }
   for (const event of one.eventNames()) assert.deepEqual(one.listeners(event), other.listeners(event));
+});
+
+test("endClosed: a stream of node:http2 that was reset without an error closes, whatever it still had to write", async () => {
+  const server = createServer();
+  server.on("stream", (stream) => void stream.on("error", () => undefined).pause());
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const stream = session.request({ ":method": "POST" }, { endStream: false });
+  stream.on("error", () => undefined);
+  await once(session, "remoteSettings");
+  stream.write(Buffer.alloc(200_000));
+  stream.close(0);
+  const closed = once(stream, "close");
+  endClosed(stream.resume());
+  await closed;
+  session.destroy();
+  server.close();
+});
+
+test("endClosed: all others end by themselves", () => {
+  let destroyed = 0;
+  const stream = { rstCode: 0, writableFinished: false, destroyed: false, destroy: () => (destroyed += 1) };
+  endClosed({ ...stream, rstCode: 8 });
+  endClosed({ ...stream, writableFinished: true });
+  endClosed({ ...stream, destroyed: true });
+  assert.equal(destroyed, 0);
+  endClosed(stream);
+  assert.equal(destroyed, 1);
 });
 
 function owner(): Required<StreamOwner> & { readonly heard: readonly string[] } {
