@@ -8,7 +8,6 @@ import {
   sign,
   X509Certificate,
 } from "node:crypto";
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../model/failure.ts";
 import { KEY_FILE, publishPair, readPair } from "./ca-files.ts";
@@ -23,6 +22,7 @@ import {
   subjectKeyId,
   toPem,
 } from "./certificate.ts";
+import { makeFolder } from "./make-folder.ts";
 
 export interface Ca {
   readonly certificatePem: string;
@@ -49,7 +49,7 @@ const BACKDATED = DAY;
  */
 export function openCa(dir: string, now: Date = new Date()): Ca {
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    makeFolder(dir, 0o700);
   } catch (error) {
     throw misconfigured(`The CA directory ${dir} cannot be made; name another in ca.dir`, error);
   }

@@ -44,9 +44,8 @@ export function openSink(file: string): Sink {
     return fileSink(openSync(file, FLAGS | constants.O_CREAT, MODE));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    throw new Failure("E_CONFIG", "operator", `The records file cannot be opened (${code})`, {
-      cause: error,
-    });
+    const message = `The records file ${file} cannot be opened (${code}); records.file needs a folder that is there, and the right to write`;
+    throw new Failure("E_CONFIG", "operator", message, { cause: error });
   }
 }
 

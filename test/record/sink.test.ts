@@ -36,14 +36,16 @@ test("write gives a pipe whole lines in pieces that stay together, and stops whe
   closeSync(reader);
 });
 
-test("openSink fails with the kind of trouble and without the path", () => {
+test("openSink fails with the path, the kind of trouble and what is needed", () => {
   assert.throws(
     () => openSink(join(dir, "no", "such")),
     (error) =>
       error instanceof Failure &&
       error.code === "E_CONFIG" &&
       error.fault === "operator" &&
-      error.message === "The records file cannot be opened (ENOENT)",
+      /^The records file \/.*\/no\/such cannot be opened \(ENOENT\); records\.file needs a folder/.test(
+        error.message,
+      ),
   );
 });
 
