@@ -58,7 +58,9 @@ test("own: all streams share their listeners", () => {
   for (const event of one.eventNames()) assert.deepEqual(one.listeners(event), other.listeners(event));
 });
 
-test("endClosed: a stream of node:http2 that was reset without an error closes, whatever it still had to write", async () => {
+test("endClosed: a stream of node:http2 that was reset without an error closes, whatever it still had to write", {
+  timeout: 10_000,
+}, async () => {
   const server = createServer();
   server.on("stream", (stream) => void stream.on("error", () => undefined).pause());
   server.listen(0, "127.0.0.1");
