@@ -45,7 +45,8 @@ export function viewSecrets(
 }
 
 function keysOf({ injections, certificate }: Permit, config: Config): readonly string[] {
-  const shown = certificate === undefined ? [] : keysUnder(`certificates.${certificate}.`, config);
+  const shown =
+    certificate === undefined ? [] : keysUnder(`upstream.client_certificates.${certificate}.`, config);
   return [...behind(injections.flatMap(keysOfInjection), config), ...shown];
 }
 
@@ -78,7 +79,9 @@ function parentKeys(permit: Permit, { upstream }: Config, { parent }: Policy): r
 
 /** A pair that is there and cannot be used. What has yet to be asked for is not judged. */
 function misfits(certificate: string, config: Config, secrets: Secrets): readonly string[] {
-  const untried = keysUnder(`certificates.${certificate}.`, config).some((key) => isUntried(key, secrets));
+  const untried = keysUnder(`upstream.client_certificates.${certificate}.`, config).some((key) =>
+    isUntried(key, secrets),
+  );
   if (untried || readIdentity(certificate, secrets).ok) return [];
   return [`Certificate and key of client certificate \`${certificate}\` are no pair that can be used`];
 }

@@ -9,7 +9,7 @@ import type { Position, TreeNode } from "./tree.ts";
 
 type Key = (typeof CLIENT_CERTIFICATE_KEYS)[number];
 
-/** Files what they hold under `certificates.ID.cert`, `.key` and `.passphrase`. */
+/** Files what they hold under `upstream.client_certificates.ID.cert`, `.key` and `.passphrase`. */
 export function readClientCertificates(scope: Scope, node: TreeNode | undefined): ClientCertificates {
   const known = new Map<string, Position>();
   const items = node && readList(scope.report, node, "`client_certificates`");
@@ -39,7 +39,11 @@ function readCertificate(scope: Scope, fields: Fields<Key>): string | undefined 
   for (const key of ["cert", "key", "passphrase"] as const) {
     const node = fields.get(key);
     if (node === undefined) continue;
-    const use = { what: `\`${key}\``, key: `certificates.${id}.${key}`, secret: key !== "cert" };
+    const use = {
+      what: `\`${key}\``,
+      key: `upstream.client_certificates.${id}.${key}`,
+      secret: key !== "cert",
+    };
     readTemplate(scope, node, { ...use, lines: key !== "passphrase" });
   }
   return id;

@@ -20,13 +20,13 @@ export function readIdentity(id: string, secrets: Secrets): IdentityReading {
   const parts = [];
   let generation = "";
   for (const name of ["cert", "key", "passphrase"] as const) {
-    const rendered = secrets.render(`certificates.${id}.${name}`);
+    const rendered = secrets.render(`upstream.client_certificates.${id}.${name}`);
     if (rendered.ok) {
       parts.push(rendered.value);
       generation += `.${rendered.generation}`;
     } else if (rendered.whenKnown !== undefined) {
       return { ok: false, wait: rendered.whenKnown };
-    } else if (name !== "passphrase" || secrets.has(`certificates.${id}.passphrase`)) {
+    } else if (name !== "passphrase" || secrets.has(`upstream.client_certificates.${id}.passphrase`)) {
       return { ok: false };
     }
   }

@@ -8,7 +8,7 @@ export function namesSecret(name: string): boolean {
 }
 
 /** Fields of credentials and certificates whose name alone does not say so. */
-const CREDENTIAL = /^(?:credentials|certificates)\..+\.(?:value|passphrase)$/;
+const CREDENTIAL = /^(?:credentials|upstream\.client_certificates)\..+\.(?:value|passphrase)$/;
 
 /** Whether what is written out at this key of the config, such as `credentials.slack.value`, is a secret and nothing else. */
 export function isSecretKey(key: string): boolean {

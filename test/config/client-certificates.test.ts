@@ -13,8 +13,10 @@ test("readClientCertificates: an entry names one, whose parts are filed under it
   assert.equal(policy.network.kind, "allowlist");
   assert.equal(policy.network.rules[0]?.certificate, "a");
   assert.deepEqual([...certificates.keys()], ["a"]);
-  assert.deepEqual(templates.get("certificates.a.key"), [{ kind: "file", path: "/a.key", lines: true }]);
-  assert.deepEqual(templates.get("certificates.a.passphrase"), [{ kind: "env", name: "P" }]);
+  assert.deepEqual(templates.get("upstream.client_certificates.a.key"), [
+    { kind: "file", path: "/a.key", lines: true },
+  ]);
+  assert.deepEqual(templates.get("upstream.client_certificates.a.passphrase"), [{ kind: "env", name: "P" }]);
 });
 
 testProblems(

@@ -13,7 +13,7 @@ const other = authority.issue({ commonName: "other", forClient: true });
 
 function secretsOf(parts: Readonly<Record<string, string>>): Secrets {
   const templates = Object.keys(parts).map((name): [string, Template] => [
-    `certificates.a.${name}`,
+    `upstream.client_certificates.a.${name}`,
     [{ kind: "env", name, lines: true }],
   ]);
   return createSecrets(new Map(templates), { env: parts, now: () => 0 });
@@ -56,7 +56,7 @@ for (const [what, parts] of [
 test("readIdentity: what has yet to be had is waited for", () => {
   const template: Template = [{ kind: "exec", command: ["/x"] }];
   const whenKnown = (): Promise<void> => Promise.resolve();
-  const secrets = createSecrets(new Map([["certificates.a.cert", template]]), {
+  const secrets = createSecrets(new Map([["upstream.client_certificates.a.cert", template]]), {
     env: {},
     now: () => 0,
     supply: () => () => ({ ok: false, problem: "not yet", whenKnown }),

@@ -29,7 +29,11 @@ test("namesSecret: other fields", () => {
 });
 
 test("isSecretKey: what a placeholder stands for, and a passphrase; the field of a rule is called what it likes", () => {
-  for (const key of ["credentials.slack.value", "credentials.a.b.value", "certificates.me.passphrase"]) {
+  for (const key of [
+    "credentials.slack.value",
+    "credentials.a.b.value",
+    "upstream.client_certificates.me.passphrase",
+  ]) {
     assert.ok(isSecretKey(key), key);
     assert.ok(keyNamesSecret(key), key);
   }
