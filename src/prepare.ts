@@ -61,27 +61,24 @@ export interface Supplying {
   readonly wait: () => Promise<void>;
 }
 
+export type Prepared = Ready | { readonly stop: Stop };
+
 const NONE: readonly Setting[] = [];
 /** What the upstream of an HTTP/2 client is offered. */
 const BOTH: readonly HttpVersion[] = ["h2", "http/1.1"];
 
 /** In one turn and under one policy, but for a signature, which takes a moment longer. */
-export async function prepare(
+export function prepare(
   arrival: PendingExchange,
   cap: Cap,
   record: ExchangeDraft,
   world: World,
-): Promise<ReturnType<typeof judge>> {
+): Prepared | Promise<Prepared> {
   const ready = judge(arrival, cap, record, world);
   return ready.stop === undefined && ready.signing !== undefined ? signed(ready, arrival.held) : ready;
 }
 
-function judge(
-  arrival: PendingExchange,
-  cap: Cap,
-  record: ExchangeDraft,
-  world: World,
-): Ready | { readonly stop: Stop } {
+function judge(arrival: PendingExchange, cap: Cap, record: ExchangeDraft, world: World): Prepared {
   const force = world.inForce();
   record.policy = force.digest;
   const asked = ask(arrival, "request", force);

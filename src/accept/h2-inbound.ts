@@ -1,7 +1,14 @@
 /** One stream of a client's HTTP/2 connection: a request, and the answer to it. */
 import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import { type Ending, watchEnd } from "../base/genuine-end.ts";
-import { endClosed, own, readBody, type StreamOwner } from "../base/stream-owner.ts";
+import {
+  endClosed,
+  listen,
+  own,
+  readBody,
+  type StreamEvent,
+  type StreamOwner,
+} from "../base/stream-owner.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, RequestHead, ResponseHead } from "../model/exchange.ts";
 import { CLIENT_LEFT, Failure } from "../model/failure.ts";
@@ -36,6 +43,8 @@ export interface Incoming {
   readonly sensitive: readonly string[];
 }
 
+const WITHOUT_BODY: readonly StreamEvent[] = ["aborted", "wantTrailers"];
+const WITH_BODY: readonly StreamEvent[] = [...WITHOUT_BODY, "trailers"];
 /** How often it is looked whether END_STREAM has left; there is no event for it. */
 const DISMISS_MS = 5;
 const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
@@ -62,6 +71,8 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
   #requestWhole: boolean;
   #headOnly = false;
   #blocked = false;
+  /** The stream's drain is listened for. */
+  #drains = false;
   /** Our side is over, the client's is not. */
   #ended = false;
   /** Nothing more is told or taken. */
@@ -81,7 +92,7 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
     const longLived = request.websocket || isGrpc(fields);
     this.#quiet = longLived ? limits.tunnel_idle_timeout : limits.progress_timeout;
     deadlines.add(this);
-    own(stream, this, ["aborted"]);
+    own(stream, this, whole ? WITHOUT_BODY : WITH_BODY);
     if (stream.closed) this.onAborted();
   }
 
@@ -142,6 +153,8 @@ export class Http2Inbound implements Inbound, Expiring, StreamOwner {
       if (this.deadline !== Number.POSITIVE_INFINITY) this.#await();
       return true;
     }
+    if (!this.#drains) listen(this.#stream, "drain");
+    this.#drains = true;
     this.#blocked = true;
     this.deadline = this.#in(this.#extended ? this.#quiet : this.#around.limits.progress_timeout);
     return false;

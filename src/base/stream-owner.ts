@@ -25,6 +25,8 @@ export interface StreamOwner {
   onAborted?(): void;
 }
 
+export type StreamEvent = keyof typeof LISTENERS;
+
 const OWNER = Symbol("owner");
 
 interface Owned {
@@ -65,23 +67,23 @@ const LISTENERS = {
   },
 };
 
-const ALWAYS = ["trailers", "drain", "wantTrailers", "error", "close"] as const;
-
-/** `own` tells of what happens to `stream`; of its body and of `more` where those are listened for. */
-export function own(
-  stream: EventEmitter,
-  owner: StreamOwner,
-  more: readonly (keyof typeof LISTENERS)[],
-): void {
+/** From now on `owner` hears when `stream` closes, and of `events`. Each listener costs: only what may come is listed. */
+export function own(stream: EventEmitter, owner: StreamOwner, events: readonly StreamEvent[]): void {
   (stream as Owned)[OWNER] = owner;
-  for (const event of ALWAYS) stream.on(event, LISTENERS[event]);
-  for (const event of more) stream.on(event, LISTENERS[event]);
+  stream.on("error", LISTENERS.error);
+  stream.on("close", LISTENERS.close);
+  for (const event of events) listen(stream, event);
+}
+
+/** Of one event more. */
+export function listen(stream: EventEmitter, event: StreamEvent): void {
+  stream.on(event, LISTENERS[event]);
 }
 
 /** The body starts to flow. */
 export function readBody(stream: EventEmitter): void {
-  stream.on("data", LISTENERS.data);
-  stream.on("end", LISTENERS.end);
+  listen(stream, "data");
+  listen(stream, "end");
 }
 
 interface Closed {

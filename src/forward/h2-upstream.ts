@@ -6,7 +6,7 @@ import {
   sensitiveHeaders,
 } from "node:http2";
 import { type Ending, watchEnd } from "../base/genuine-end.ts";
-import { endClosed, own, readBody, type StreamOwner } from "../base/stream-owner.ts";
+import { endClosed, own, readBody, type StreamEvent, type StreamOwner } from "../base/stream-owner.ts";
 import type { Deadlines, Expiring } from "../model/deadline.ts";
 import type { FieldLines, Framing, IpAddress, RequestHead } from "../model/exchange.ts";
 import { asFailure, Failure } from "../model/failure.ts";
@@ -30,6 +30,9 @@ export interface UpstreamSession {
 
 const { NGHTTP2_CANCEL, NGHTTP2_FLAG_END_STREAM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
 const { NGHTTP2_REFUSED_STREAM } = constants;
+
+const WITHOUT_BODY: readonly StreamEvent[] = ["headers", "response", "trailers"];
+const WITH_BODY: readonly StreamEvent[] = [...WITHOUT_BODY, "drain", "wantTrailers"];
 
 export class Http2Upstream implements Upstream, Expiring, StreamOwner {
   readonly protocol = "h2";
@@ -212,7 +215,7 @@ export class Http2Upstream implements Upstream, Expiring, StreamOwner {
   #listen(stream: ClientHttp2Stream): void {
     this.#stream = stream;
     this.#ending = watchEnd(stream, false);
-    own(stream, this, ["headers", "response"]);
+    own(stream, this, this.#sent ? WITHOUT_BODY : WITH_BODY);
     readBody(stream);
   }
 

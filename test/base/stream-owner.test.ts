@@ -9,8 +9,8 @@ import { endClosed, own, readBody, type StreamOwner } from "../../src/base/strea
 test("own: each stream tells its owner what happens, and the body once that is read", () => {
   const [one, other] = [new EventEmitter(), new EventEmitter()];
   const [told, toldOther] = [owner(), owner()];
-  own(one, told, ["headers", "response", "aborted"]);
-  own(other, toldOther, []);
+  own(one, told, ["headers", "response", "aborted", "trailers", "drain", "wantTrailers"]);
+  own(other, toldOther, ["drain"]);
   one.emit("data", Buffer.from("early"));
   readBody(one);
   one.emit("headers", {}, 4, [":status", "103"]);
@@ -39,7 +39,7 @@ test("own: each stream tells its owner what happens, and the body once that is r
 test("own: an error is heard and told at close alone, after which nothing is", () => {
   const stream = new EventEmitter();
   const told = owner();
-  own(stream, told, []);
+  own(stream, told, ["drain"]);
   stream.emit("error", new Error("broken"));
   assert.deepEqual(told.heard, []);
   stream.emit("close");
