@@ -2,14 +2,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { head } from "../support/ask.ts";
-import { askReverse, dialReverse, OWN_HOST, REVERSE_LISTEN } from "../support/base-url.ts";
+import { askReverse, dialReverse, OWN_HOST, startHolding } from "../support/base-url.ts";
 import type { Gate } from "../support/gate.ts";
-import { SECRET, startGate } from "../support/gate.ts";
 import { statusOf } from "../support/message-reader.ts";
 import type { Connection, Origin } from "../support/origin.ts";
-import { createOrigin, respond } from "../support/origin.ts";
+import { respond } from "../support/origin.ts";
 import type { Internet } from "../support/private-internet.ts";
-import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
+import { createInternet } from "../support/private-internet.ts";
 
 const HOST = "api.example.com";
 const CHUNKED = "Transfer-Encoding: chunked";
@@ -17,22 +16,11 @@ const CHUNKED = "Transfer-Encoding: chunked";
 let internet: Internet;
 let gate: Gate;
 let origin: Origin;
-const held: Connection[] = [];
+let held: Connection[];
 
 before(async () => {
   internet = await createInternet();
-  internet.dns.set(HOST, { A: [PUBLIC_V4] });
-  origin = await createOrigin(internet, {
-    tls: [HOST],
-    bound: true,
-    answer: ({ start }, connection) => {
-      if (!start.includes("/held")) return respond("ok");
-      held.push(connection);
-      return undefined;
-    },
-  });
-  const allowlist = [{ domain: HOST, transform: { Authorization: SECRET } }];
-  gate = await startGate(internet, { ...REVERSE_LISTEN, network: { allowlist } });
+  ({ origin, gate, held } = await startHolding(internet, HOST));
 });
 after(() => internet.close());
 

@@ -2,14 +2,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { head } from "../support/ask.ts";
-import { askReverse, dialReverse, OWN_HOST, REVERSE_LISTEN } from "../support/base-url.ts";
+import { askReverse, dialReverse, OWN_HOST, startHolding } from "../support/base-url.ts";
 import type { Gate } from "../support/gate.ts";
-import { SECRET, startGate } from "../support/gate.ts";
 import { oneValue, statusOf, valuesOf } from "../support/message-reader.ts";
 import type { Connection, Origin } from "../support/origin.ts";
-import { createOrigin, respond } from "../support/origin.ts";
+import { respond } from "../support/origin.ts";
 import type { Internet } from "../support/private-internet.ts";
-import { createInternet, PUBLIC_V4 } from "../support/private-internet.ts";
+import { createInternet } from "../support/private-internet.ts";
 import type { Wire } from "../support/wire-client.ts";
 
 const HOST = "api.example.com";
@@ -18,31 +17,17 @@ const LARGE = 64 * 1_048_576;
 let internet: Internet;
 let gate: Gate;
 let origin: Origin;
-/** Of requests whose path says that the test answers them. */
-let held: Connection[] = [];
+let held: Connection[];
 
 before(async () => {
   internet = await createInternet();
-  internet.dns.set(HOST, { A: [PUBLIC_V4] });
-  origin = await createOrigin(internet, {
-    tls: [HOST],
-    bound: true,
-    answer: ({ start }, connection) => {
-      if (!start.includes("/held")) return respond("ok");
-      held.push(connection);
-      return undefined;
-    },
-  });
-  gate = await startGate(internet, {
-    ...REVERSE_LISTEN,
-    network: { allowlist: [{ domain: HOST, transform: { Authorization: SECRET } }] },
-  });
+  ({ origin, gate, held } = await startHolding(internet, HOST));
 });
 after(() => internet.close());
 
 /** A request that the origin does not answer by itself, and its connection there. */
 async function hold(lines: readonly string[] = []): Promise<{ wire: Wire; upstream: Connection }> {
-  held = [];
+  held.length = 0;
   const wire = await dialReverse(internet);
   wire.write(head(`GET /${HOST}/held HTTP/1.1`, OWN_HOST, ...lines));
   await origin.until("the request", () => held.length === 1);
@@ -131,7 +116,7 @@ describe("cut: an upstream that dies in the middle of a body", () => {
     });
 
     test(`${what} does so for a client of HTTP/1.0, whose body ends with the connection`, async () => {
-      held = [];
+      held.length = 0;
       const wire = await dialReverse(internet);
       wire.write(head(`GET /${HOST}/held HTTP/1.0`, OWN_HOST));
       await origin.until("the request", () => held.length === 1);

@@ -1,7 +1,12 @@
 /** The base-URL door as tests ask it: its address, and one question over a connection of its own. */
 import { head } from "./ask.ts";
+import type { Gate } from "./gate.ts";
+import { SECRET, startGate } from "./gate.ts";
 import type { Message } from "./message-reader.ts";
+import type { Connection, Origin } from "./origin.ts";
+import { createOrigin, respond } from "./origin.ts";
 import type { Internet } from "./private-internet.ts";
+import { PUBLIC_V4 } from "./private-internet.ts";
 import type { TakeOptions, Wire } from "./wire-client.ts";
 import { dial } from "./wire-client.ts";
 
@@ -28,4 +33,29 @@ export async function askReverse(
   const wire = await dialReverse(internet);
   const bytes = head(`${start} HTTP/1.1`, OWN_HOST, ...lines) + (options.body ?? "");
   return await wire.send(bytes, options).finally(() => wire.destroy());
+}
+
+export interface HeldOpen {
+  readonly origin: Origin;
+  readonly gate: Gate;
+  /** Of requests whose path has `/held` in it: the test answers them. */
+  readonly held: Connection[];
+}
+
+/** The base-URL door with a secret for `host`, whose origin answers all else with `ok`. */
+export async function startHolding(internet: Internet, host: string): Promise<HeldOpen> {
+  const held: Connection[] = [];
+  internet.dns.set(host, { A: [PUBLIC_V4] });
+  const origin = await createOrigin(internet, {
+    tls: [host],
+    bound: true,
+    answer: ({ start }, connection) => {
+      if (!start.includes("/held")) return respond("ok");
+      held.push(connection);
+      return undefined;
+    },
+  });
+  const allowlist = [{ domain: host, transform: { Authorization: SECRET } }];
+  const gate = await startGate(internet, { ...REVERSE_LISTEN, network: { allowlist } });
+  return { origin, gate, held };
 }
